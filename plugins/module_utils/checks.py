@@ -1,0 +1,69 @@
+# Copyright (c) 2026, gpuserve contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was looked at, what was expected, what was found, and the one thing to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+PASS = "pass"
+WARN = "warn"
+FAIL = "fail"
+# Not looked at, or not provable here. Never to be counted as passed.
+SKIPPED = "skipped"
+STATUSES = (PASS, WARN, FAIL, SKIPPED)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule, applied once.
+
+    ``id`` is stable and dotted (``drafter.hidden_size``). ``fix`` is one instruction, empty only when nothing is to do.
+    ``source`` says where the rule comes from (SGLang file and version, a vendor document).
+    For a skipped check ``actual`` is the reason why it was not looked at.
+    """
+
+    id: str
+    status: str
+    expected: str
+    actual: str
+    fix: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"check {self.id}: status {self.status!r} is none of {', '.join(STATUSES)}")
+        if self.status in (WARN, FAIL) and not self.fix:
+            raise ValueError(f"check {self.id}: a {self.status} without a fix leaves the operator alone")
+
+    def sentence(self) -> str:
+        """The check as an operator reads it."""
+        text = f"[{self.id}] expected {self.expected}; found {self.actual}"
+        return f"{text}; fix: {self.fix}" if self.fix else text
+
+
+def as_dicts(checks: Sequence[Check]) -> list[dict[str, str]]:
+    """The checks as a module returns them."""
+    return [asdict(check) for check in checks]
+
+
+def summary(subject: str, checks: Sequence[Check]) -> str:
+    """One sentence: how many checks of each status, so that skipped ones are seen."""
+    counts = {status: sum(check.status == status for check in checks) for status in STATUSES}
+    words = ((PASS, "passed"), (WARN, "warned"), (FAIL, "failed"), (SKIPPED, "not checked"))
+    told = [f"{counts[status]} {word}" for status, word in words if counts[status]]
+    return f"{subject}: {', '.join(told) if told else 'nothing was checked'}"
+
+
+def failing(checks: Sequence[Check], fail_on: str = FAIL) -> list[Check]:
+    """The checks that stop a run. ``fail_on`` is fail, warn (warnings stop it too) or never."""
+    stopping = {"fail": (FAIL,), "warn": (FAIL, WARN), "never": ()}[fail_on]
+    return [check for check in checks if check.status in stopping]
+
+
+def failure_message(subject: str, checks: Sequence[Check], fail_on: str = FAIL) -> str:
+    """The text a failing module shows: the summary, then a line for each check that stopped it."""
+    lines = [check.sentence() for check in failing(checks, fail_on)]
+    return "\n".join([summary(subject, checks), *lines])
