@@ -1,0 +1,82 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import health
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.child import DONE, Report
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.probes import cuda as cuda_probe
+
+LOADED = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "proc/driver/nvidia").mkdir(parents=True)
+    return tmp_path
+
+
+def load_driver(root: Path) -> None:
+    (root / "proc/driver/nvidia/version").write_text(LOADED)
+
+
+def found(request: health.Request) -> dict[str, str]:
+    return {check.id: check.status for check in health.examine(request).checks}
+
+
+def test_a_machine_without_any_gpu_fails_without_an_exception(root: Path) -> None:
+    devices = (str(root / "nvidiactl"), str(root / "nvidia-uvm"))
+    checks = found(health.Request(root=root, devices=devices))
+    assert checks == {
+        "node.nvidiactl": "fail",
+        "node.nvidia-uvm": "fail",
+        "driver.loaded": "fail",
+        "cuda.library": "skipped",
+        "cuda.init": "skipped",
+        "cuda.count": "skipped",
+    }
+
+
+def test_a_declared_lab(root: Path) -> None:
+    checks = found(health.Request(root=root, devices=("/dev/null",), driver="absent"))
+    assert checks == {
+        "node.null": "pass",
+        "driver.loaded": "skipped",
+        "cuda.library": "skipped",
+        "cuda.init": "skipped",
+        "cuda.count": "skipped",
+    }
+
+
+def test_a_driver_where_none_was_declared_is_told(root: Path) -> None:
+    load_driver(root)
+    assert found(health.Request(root=root, devices=("/dev/null",), driver="absent"))["driver.loaded"] == "warn"
+
+
+def test_the_libraries_are_not_asked_while_a_node_is_missing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_driver(root)
+    asked = []
+    real = health.run_probe
+
+    def spy(probe: object, *args: object, **kwargs: object) -> Report:
+        asked.append(probe)
+        return Report((), DONE, "", 0.0) if probe is cuda_probe else real(probe, *args, **kwargs)
+
+    monkeypatch.setattr(health, "run_probe", spy)
+    checks = found(health.Request(root=root, devices=(str(root / "nvidia-uvm"),)))
+    assert cuda_probe not in asked
+    assert (checks["driver.loaded"], checks["cuda.init"]) == ("pass", "skipped")
+    found(health.Request(root=root, devices=("/dev/null",)))
+    assert cuda_probe in asked
+
+
+def test_nodes_follow_the_expected_count_and_else_the_bus(root: Path) -> None:
+    for address in ("0000:01:00.0", "0000:41:00.0"):
+        device = root / "sys/bus/pci/devices" / address
+        device.mkdir(parents=True)
+        (device / "vendor").write_text("0x10de\n")
+        (device / "class").write_text("0x030200\n")
+    assert "node.nvidia1" in found(health.Request(root=root))
+    assert "node.nvidia1" not in found(health.Request(root=root, expected_count=1))
