@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 from lab import hosts, machine, network
@@ -21,13 +22,13 @@ from lab.inventory import inventory
 from lab.process import LabError
 
 
-def check() -> None:
+def check() -> int:
     """Whether this machine can run a lab: status 3 and a line for each missing thing if not."""
     if lines := machine.missing(machine.gather()):
-        print("this machine cannot run the sandbox:", file=sys.stderr)
         for line in lines:
-            print(f"  {line}", file=sys.stderr)
-        raise SystemExit(3)
+            print(line, file=sys.stderr)
+        return 3
+    return 0
 
 
 def up(lab: Lab, wanted: Sequence[Mount] | None) -> None:
@@ -47,6 +48,8 @@ def up(lab: Lab, wanted: Sequence[Mount] | None) -> None:
     lab.state.mkdir(parents=True, exist_ok=True)
     lab.state.chmod(0o700)
     paths = record.images if record else {name: str(image.ensure()) for name, image in images().items()}
+    if gone := [path for path in paths.values() if not Path(path).is_dir()]:
+        raise LabError(f"lab '{lab.id}' was made on {gone[0]}, which is gone; run `python3 -m lab down --id {lab.id}`")
     Record(mounts, paths, ready=False).save(lab)
     network.up(lab)
     if not hosts.running(lab):
@@ -136,32 +139,36 @@ def parser() -> argparse.ArgumentParser:
 
 def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command == "check":
-        check()
-        return 0
+        return check()
     lab = Lab(arguments.id)
-    match arguments.command:
-        case "up":
-            mounts = None if arguments.mount is None else [Mount.parse(text) for text in arguments.mount]
-            machine.require_root()
-            with locked(lab.lock_file):
-                up(lab, mounts)
-        case "down" | "reboot":
-            machine.require_root()
-            with locked(lab.lock_file):
-                (down if arguments.command == "down" else reboot)(lab)
-            if arguments.command == "down":
-                with suppress(OSError):
-                    STATE_ROOT.rmdir()
-        case "status":
-            status(lab)
-        case "shell":
-            return execute(lab, arguments.host, ["bash", "--login"])
-        case "exec":
-            words = arguments.words
-            return execute(lab, arguments.host, words[1:] if words[:1] == ["--"] else words)
-        case "inventory":
-            require_up(lab)
-            print(json.dumps(inventory(lab), indent=2))
+    if arguments.command in ("up", "down", "reboot"):
+        return change(lab, arguments)
+    if arguments.command == "shell":
+        return execute(lab, arguments.host, ["bash", "--login"])
+    if arguments.command == "exec":
+        words = arguments.words
+        return execute(lab, arguments.host, words[1:] if words[:1] == ["--"] else words)
+    if arguments.command == "status":
+        status(lab)
+    else:
+        require_up(lab)
+        print(json.dumps(inventory(lab), indent=2))
+    return 0
+
+
+def change(lab: Lab, arguments: argparse.Namespace) -> int:
+    """The commands that change a lab, one at a time."""
+    machine.require_root()
+    with locked(lab.lock_file):
+        if arguments.command == "up":
+            up(lab, None if arguments.mount is None else [Mount.parse(text) for text in arguments.mount])
+        elif arguments.command == "down":
+            down(lab)
+        else:
+            reboot(lab)
+    with suppress(OSError):
+        # Refused unless this was the last lab.
+        STATE_ROOT.rmdir()
     return 0
 
 

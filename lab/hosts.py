@@ -39,18 +39,34 @@ def install_tree(source: Path, target: Path) -> None:
             install(target, path.relative_to(source), path.read_text(), 0o755 if executable else 0o644)
 
 
-def install(root: Path, name: Path | str, text: str, mode: int = 0o644, folder_mode: int = 0o755) -> None:
-    """Write a file below `root`; folders that are made on the way show in the overlay, so their modes matter."""
+def install(root: Path, name: Path | str, text: str, mode: int = 0o644) -> None:
+    """Write a file below `root`, anew: a link that a host made of it is not followed."""
     path = root / name
-    for parent in reversed([p for p in path.parents if p == root or root in p.parents]):
-        if not parent.exists():
-            parent.mkdir(mode=0o755)
-            parent.chmod(0o755)
-    path.parent.chmod(folder_mode)
+    make_folder(path.parent)
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
     path.write_text(text)
     path.chmod(mode)
+
+
+def install_once(root: Path, name: str, text: str, mode: int = 0o644) -> None:
+    """As `install`, unless it is there: from its first boot on the file is the host's."""
+    if not (root / name).exists():
+        install(root, name, text, mode)
+
+
+def symlink(path: Path, target: str) -> None:
+    if not path.is_symlink():
+        make_folder(path.parent)
+        path.symlink_to(target)
+
+
+def make_folder(path: Path) -> None:
+    """Make the folders that are missing on the way to `path`: they show in the overlay, so their modes matter."""
+    if not path.exists():
+        make_folder(path.parent)
+        path.mkdir()
+        path.chmod(0o755)
 
 
 def prepare(lab: Lab, images: dict[str, str], mounts: Sequence[Mount]) -> None:
@@ -67,28 +83,26 @@ def prepare(lab: Lab, images: dict[str, str], mounts: Sequence[Mount]) -> None:
         host_public = host_key.with_suffix(".pub").read_text()
         known.append(f"{lab.hosts[name]} {host_public}")
         install_tree(FILES / "common", delta)
-        install(delta, "etc/hostname", f"{name}\n")
-        install(delta, "etc/hosts", _hosts_file(lab, name))
+        install_once(delta, "etc/hostname", f"{name}\n")
+        install_once(delta, "etc/hosts", _hosts_file(lab, name))
         install(delta, "etc/resolv.conf", resolver(Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")))
         install(delta, "etc/ssh/ssh_host_ed25519_key", host_key.read_text(), 0o600)
         install(delta, "etc/ssh/ssh_host_ed25519_key.pub", host_public)
-        install(delta, "root/.ssh/authorized_keys", public, 0o600, 0o700)
-        (delta / "root").chmod(0o700)
+        install(delta, "root/.ssh/authorized_keys", public, 0o600)
+        for private in ("root", "root/.ssh"):
+            (delta / private).chmod(0o700)
     lab.known_hosts.write_text("".join(known))
     install_tree(FILES / "pve", lab.pve_delta)
     install_tree(FILES / "pvelab", lab.pve_delta / "usr/lib/gpuserve-lab/pvelab")
     values = template_values(lab, images)
-    install(lab.pve_delta, "etc/network/interfaces", _fill("interfaces", values))
+    install_once(lab.pve_delta, "etc/network/interfaces", _fill("interfaces", values))
     install(lab.pve_delta, "etc/gpuserve-lab/devices", proc_devices(Path("/proc/devices").read_text()))
-    wants = lab.pve_delta / "etc/systemd/system/multi-user.target.wants/pve-guests.service"
-    if not wants.is_symlink():
-        install(lab.pve_delta, wants.relative_to(lab.pve_delta), "")
-        wants.unlink()
-        wants.symlink_to("../pve-guests.service")
-    (lab.pve_delta / "etc/pve/qemu-server").mkdir(parents=True, exist_ok=True)
-    if not (lab.pve_delta / "etc/pve/lxc/200.conf").exists():
-        lines = [f"mp{n}: {mount.on_pve},mp={mount.target},ro=1\n" for n, mount in enumerate(mounts)]
-        install(lab.pve_delta, "etc/pve/lxc/200.conf", _fill("200.conf", values) + "".join(lines))
+    symlink(lab.pve_delta / "etc/systemd/system/multi-user.target.wants/pve-guests.service", "../pve-guests.service")
+    (lab.pve_delta / "etc/pve/nodes/pve/qemu-server").mkdir(parents=True, exist_ok=True)
+    lines = [f"mp{n}: {mount.on_pve},mp={mount.target},ro=1\n" for n, mount in enumerate(mounts)]
+    install_once(lab.pve_delta, "etc/pve/nodes/pve/lxc/200.conf", _fill("200.conf", values) + "".join(lines), 0o640)
+    for kind in ("lxc", "qemu-server"):
+        symlink(lab.pve_delta / "etc/pve" / kind, f"nodes/pve/{kind}")
     (lab.pve_delta.parent / "config").write_text(_fill("outer.conf", values) + _mount_entries(mounts))
 
 

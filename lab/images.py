@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,21 +20,24 @@ SUITE = "bookworm"
 _CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # ansible.builtin.apt and .pip need python3-apt and python3-packaging; the engine runs lscpu (util-linux).
-_BASE = (
-    *(
-        "systemd",
-        "systemd-sysv",
-        "dbus",
-        "iproute2",
-        "ifupdown",
-        "netbase",
-        "iputils-ping",
-        "procps",
-        "kmod",
-        "util-linux",
-    ),
-    *("openssh-server", "ca-certificates", "python3", "python3-venv", "python3-apt", "python3-packaging"),
-)
+_BASE = [
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "procps",
+    "kmod",
+    "util-linux",
+    "iproute2",
+    "ifupdown",
+    "netbase",
+    "iputils-ping",
+    "openssh-server",
+    "ca-certificates",
+    "python3",
+    "python3-venv",
+    "python3-apt",
+    "python3-packaging",
+]
 PACKAGES = {"base": _BASE, "pvebase": (*_BASE, "lxc", "uidmap", "bridge-utils", "udev", "pciutils")}
 HOOKS = {"base": ("base.sh", "finish.sh"), "pvebase": ("base.sh", "pvebase.sh", "finish.sh")}
 
@@ -64,7 +68,7 @@ class Image:
         return cache() / f"rootfs-{self.name}-{self.key}"
 
     def ensure(self) -> Path:
-        """Build it unless it is there; two builders do not collide, and an interrupted one leaves nothing that counts."""
+        """Build it unless it is there; two builders wait for each other, an interrupted one leaves nothing."""
         if self.path.is_dir():
             return self.path
         with locked(self.path.with_suffix(".lock")):
@@ -80,20 +84,13 @@ class Image:
         return self.path
 
     def _build(self, root: Path) -> None:
-        hooks = [f"--customize-hook=sh '{FILES / 'images' / hook}' \"$1\"" for hook in HOOKS[self.name]]
+        hooks = [f'sh {shlex.quote(str(FILES / "images" / hook))} "$1"' for hook in HOOKS[self.name]]
+        command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--skip=cleanup/apt/lists"]
+        command += [f"--include={','.join(PACKAGES[self.name])}"]
+        command += [f"--aptopt={setting}" for setting in self.settings]
+        command += [f"--customize-hook={hook}" for hook in hooks]
         run(
-            [
-                *(
-                    "mmdebstrap",
-                    "--quiet",
-                    "--mode=root",
-                    "--variant=minbase",
-                    f"--include={','.join(PACKAGES[self.name])}",
-                ),
-                *(f"--aptopt={setting}" for setting in self.settings),
-                *hooks,
-                *(SUITE, str(root), "-"),
-            ],
+            [*command, SUITE, str(root), "-"],
             stdin=self.sources,
             env={**os.environ, "CA_BUNDLE": str(_CA_BUNDLE) if _CA_BUNDLE.exists() else ""},
         )
@@ -117,9 +114,7 @@ def images() -> dict[str, Image]:
         apt_get("update")
         sources = debian_sources(_index_targets())
     if sources is None:
-        raise LabError(
-            "apt on this machine has no source of Debian's archive; add one to /etc/apt/sources.list.d and try again"
-        )
+        raise LabError("apt on this machine has no source of Debian's archive; add one in /etc/apt/sources.list.d")
     settings = _apt_settings()
     return {name: Image(name, sources, settings) for name in PACKAGES}
 

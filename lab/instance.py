@@ -227,7 +227,7 @@ def locked(path: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         # The holder before us removed the file that we waited on: its name may already be a new file.
         try:
-            if os.stat(path).st_ino == os.fstat(descriptor).st_ino:
+            if path.stat().st_ino == os.fstat(descriptor).st_ino:
                 break
         except FileNotFoundError:
             pass

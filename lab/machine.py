@@ -27,7 +27,7 @@ _FIXES = {
     "cgroup2": ("a mountable, writable cgroup v2", f"needs Linux 5.8 or newer with CONFIG_CGROUPS; {_MACHINE}"),
     "overlay": (
         "overlay mounts",
-        f"needs CONFIG_OVERLAY_FS, and {STATE_ROOT.parent} on a file system other than overlay",
+        f"needs {STATE_ROOT.parent} on a file system that can be an overlay's upper layer (ext4, xfs)",
     ),
     "devices": ("device nodes that can be made and opened", f"a device cgroup is in the way; {_MACHINE}"),
 }
@@ -62,9 +62,7 @@ def missing(facts: Facts) -> list[str]:
     if "cgroup2" in unknown:
         lines.append(f"cgroup2: not known to this kernel; {_FIXES['cgroup2'][1]}")
     if "overlay" in unknown and "overlay" not in facts.probes:
-        lines.append(
-            "overlay: not known to this kernel; run `modprobe overlay`, or take a kernel with CONFIG_OVERLAY_FS"
-        )
+        lines.append("overlay: not known to this kernel; run `modprobe overlay`, or take one with CONFIG_OVERLAY_FS")
     for name, reason in facts.probes.items():
         if reason is not None and name not in unknown:
             what, fix = _FIXES[name]

@@ -38,7 +38,8 @@ def collision(lab: Lab, routes: list[dict[str, Any]], labs: list[Lab]) -> str | 
         taken = IPv4Network(route["dst"])
         # A route to the whole pool (10.0.0.0/8, say) is met by every id: ours is then the more specific one.
         if taken.overlaps(lab.network) and not taken.supernet_of(POOL):
-            return f"this machine already has a route to {taken} (dev {route.get('dev', '?')}), and the lab needs {lab.network}"
+            device = route.get("dev", "?")
+            return f"this machine already has a route to {taken} (dev {device}), and the lab needs {lab.network}"
     return None
 
 

@@ -7,9 +7,11 @@ set -eu
 root=$1
 # Each lab has a host name, host keys and a resolver of its own.
 rm -f "$root/etc/hostname" "$root"/etc/ssh/ssh_host_*
-: > "$root/etc/machine-id"
+# Nothing may take apt's lock behind a test's back.
+chroot "$root" systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer
 # Trust what this machine trusts: its mirrors may present a certificate of a local authority.
 if [ -n "$CA_BUNDLE" ]; then
     cp "$CA_BUNDLE" "$root/etc/ssl/certs/ca-certificates.crt"
+    # Pip brings a bundle of its own otherwise.
     printf '[global]\ncert = /etc/ssl/certs/ca-certificates.crt\n' > "$root/etc/pip.conf"
 fi

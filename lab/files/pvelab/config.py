@@ -19,7 +19,7 @@ PVE = Path("/etc/pve")
 
 # Take effect without a restart; everything else waits in [pve:pending] while the container runs.
 FASTPLUG = frozenset(
-    ("cores", "description", "hookscript", "hostname", "lock", "onboot", "protection", "startup", "tags")
+    ["cores", "description", "hookscript", "hostname", "lock", "onboot", "protection", "startup", "tags"]
 )
 REQUIRED = frozenset(("memory", "ostype", "rootfs"))
 
@@ -166,9 +166,7 @@ def parse_dev(key: str, value: str) -> dict[str, str]:
     rules = {"path": "/dev/.+", "mode": "0[0-7]{3}", "uid": r"\d+", "gid": r"\d+", "deny-write": "[01]"}
     for name, text in result.items():
         if name not in rules:
-            problem = (
-                f"{key}.{name}: property is not defined in schema and the schema does not allow additional properties"
-            )
+            problem = f"{key}.{name}: property is not defined in schema"
         elif name == "path" and (re.search(r"/\.\.?(/|$)", text) or not text.startswith("/dev/")):
             problem = f"{key}.path: invalid format - {text} is not a valid device path\n"
         elif not re.fullmatch(rules[name], text):

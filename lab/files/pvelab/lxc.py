@@ -110,7 +110,7 @@ def start(vmid: str, options: dict[str, str], raw: Sequence[tuple[str, str]]) ->
 
 
 def make_nodes(folder: Path, nodes: Sequence[Node]) -> None:
-    """Make `nodes` in a file system of their own, as devices may not be opened everywhere; an earlier start's are gone."""
+    """Make `nodes`, and them alone, in a file system of their own: not on every one may devices be opened."""
     while os.path.ismount(folder):
         subprocess.run(["umount", folder], check=True)
     if not nodes:

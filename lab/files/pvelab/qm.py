@@ -25,16 +25,15 @@ def qm_list() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     try:
-        match list(arguments):
-            case ["list"]:
-                qm_list()
-            case ["status", vmid]:
-                path_of("qemu-server", vmid)
-                print("status: stopped")
-            case []:
-                raise PveError("ERROR: no command specified")
-            case [command, *_]:
-                raise PveError(f"ERROR: unknown command 'qm {command}'")
+        if not arguments:
+            raise PveError("ERROR: no command specified")
+        if arguments[0] == "list":
+            qm_list()
+        elif arguments[0] == "status" and len(arguments) == 2:
+            path_of("qemu-server", arguments[1])
+            print("status: stopped")
+        else:
+            raise PveError(f"ERROR: unknown command 'qm {arguments[0]}'")
     except PveError as error:
         print(error, file=sys.stderr)
         return error.status
