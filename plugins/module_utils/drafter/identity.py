@@ -49,7 +49,7 @@ def architecture(pair: Pair) -> list[Check]:
     source = request.where("srt/models/registry.py")
     method = request.method
     if config.has("speculators_config") or config.has("speculators_model_type"):
-        fits = [known for known, (family, _) in DRAFTERS.items() if family == method]
+        fits = [known for known, (family, dummy) in DRAFTERS.items() if family == method]
         return [
             Check(
                 "drafter.architecture",
@@ -64,7 +64,7 @@ def architecture(pair: Pair) -> list[Check]:
     known = DRAFTERS.get(name or "")
     if known is None:
         if method in OWN_CLASS:
-            fits = [drafter for drafter, (family, _) in DRAFTERS.items() if family == method]
+            fits = [drafter for drafter, (family, dummy) in DRAFTERS.items() if family == method]
             fix = f"set {request.variable('drafter')} to a drafter made for {method}"
             expected = f"{' or '.join(fits)} as architectures of the drafter, for {method}"
             return [Check("drafter.architecture", "fail", expected, name or "none", fix, source)]

@@ -23,7 +23,8 @@ COMPUTE_CAPABILITY_MINOR = 76
 
 def say(kind: str, **facts: object) -> None:
     """One record; flushed, so that nothing is lost when the next call hangs."""
-    print(json.dumps({"kind": kind, **facts}), flush=True)
+    sys.stdout.write(json.dumps({"kind": kind, **facts}) + "\n")
+    sys.stdout.flush()
 
 
 def mapped(library: str) -> str:
@@ -82,4 +83,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

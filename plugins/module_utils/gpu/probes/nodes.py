@@ -33,5 +33,6 @@ def look(path: str) -> dict[str, object]:
 
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
-        print(json.dumps({"kind": "start", "path": argument}), flush=True)
-        print(json.dumps(look(argument)), flush=True)
+        for line in ({"kind": "start", "path": argument}, look(argument)):
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
