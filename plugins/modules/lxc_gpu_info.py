@@ -237,6 +237,7 @@ def main():
     except LxcError as error:
         module.fail_json(msg=str(error), checks=[])
     result = {
+        "changed": False,
         "checks": as_dicts(found.checks),
         "backend": found.backend,
         "style": found.style,
