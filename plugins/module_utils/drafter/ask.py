@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..checkpoint.config import Config
-from ..checkpoint.errors import CheckpointError, ConfigError
-from ..checkpoint.hub import Limits, open_source
+from ..checkpoint.errors import CheckpointError, ConfigError, NotReadError
+from ..checkpoint.hub import Hub, Limits, open_source
 from ..checkpoint.reader import Checkpoint, read_checkpoint
 from ..checkpoint.source import Cost
 from ..checks import FAIL, PASS, SKIPPED, Check, summary
 from ..engine.versions import parse_version
-from .identity import algorithm
+from .identity import algorithm, release
 from .judge import judge
 from .pair import Pair, Request
 
@@ -100,7 +100,7 @@ def ask(question: Question) -> Answer:
         checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", "no drafter is set"))
     else:
         subject = f"drafter {question.drafter} on {subject}"
-        named = algorithm(request)
+        named = [*algorithm(request), *release(request)]
         more, drafter = _read(question, "drafter", question.drafter, question.drafter_revision, cost, limits)
         checks += named + more
         if base is None or drafter is None or named[0].status == FAIL:
@@ -122,7 +122,22 @@ def _read(
     except CheckpointError as error:
         return [Check(id, FAIL, f"{variable}: {error.expected}", error.found, error.fix)], None
     name = checkpoint.config.values.get("architectures")
-    return [Check(id, PASS, f"{variable}: a readable checkpoint", f"{value} ({name})")], checkpoint
+    read = Check(id, PASS, f"{variable}: a readable checkpoint", f"{value} ({name})")
+    return [read, _weights(checkpoint, variable)], checkpoint
+
+
+def _weights(checkpoint: Checkpoint, variable: str) -> Check:
+    """The weight files are there and whole, as far as that is seen without reading them."""
+    id, expected = f"{checkpoint.role}.weights", f"{variable}: all weight files, none cut short"
+    if isinstance(checkpoint.source, Hub):
+        return Check(id, SKIPPED, expected, "not on this host yet")
+    try:
+        number, total = checkpoint.outline
+    except NotReadError as error:
+        return Check(id, SKIPPED, expected, error.found)
+    except CheckpointError as error:
+        return Check(id, FAIL, f"{variable}: {error.expected}", error.found, error.fix)
+    return Check(id, PASS, expected, f"{number} files of {total} bytes")
 
 
 def _told(checkpoint: Checkpoint | None) -> dict[str, object] | None:
