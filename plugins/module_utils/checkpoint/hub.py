@@ -209,13 +209,14 @@ class Hub(Source):
             match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", response.headers.get("Content-Range", ""))
             if match is None or int(match[1]) != start:
                 raise ValueError(f"a range was asked for, and {response.headers.get('Content-Range')!r} came")
-            return Piece(self._read(response, min(length, int(match[2]) - start + 1)), int(match[3]))
+            wanted = min(length, int(match[2]) - start + 1)
+            return Piece(_all(self._read(response, wanted), wanted), int(match[3]))
         if start:
             raise ValueError("the server ignores range requests")
         data = self._read(response, length)
         declared = response.headers.get("Content-Length", "")
         if declared.isdigit():
-            return Piece(data, int(declared))
+            return Piece(_all(data, min(length, int(declared))), int(declared))
         if len(data) == length:
             raise ValueError("the server tells no file size and ignores range requests")
         return Piece(data, len(data))
@@ -268,6 +269,12 @@ class Hub(Source):
     @staticmethod
     def _error(expected: str, found: str, fix: str) -> CheckpointError:
         return CheckpointError(expected, found, fix)
+
+
+def _all(data: bytes, wanted: int) -> bytes:
+    if len(data) < wanted:
+        raise ValueError(f"the connection ended after {len(data)} of {wanted} bytes")
+    return data
 
 
 def _wait(error: urllib.error.HTTPError, attempt: int) -> float:

@@ -71,12 +71,13 @@ def header_length(prefix: bytes, file: str, file_bytes: int) -> int:
     expected = f"a safetensors header at the start of {file}"
     if len(prefix) < PREFIX_BYTES or file_bytes < PREFIX_BYTES:
         raise CheckpointError(expected, f"a file of {file_bytes} bytes", DOWNLOAD_AGAIN)
-    if prefix.lstrip()[:1] == b"<":
-        raise CheckpointError(expected, "a page of HTML", "download the file again, past the proxy or login page")
-    if prefix.startswith(b"version "):
-        raise CheckpointError(expected, "a Git LFS pointer", "fetch the file itself (git lfs pull, or download again)")
     length = int.from_bytes(prefix[:PREFIX_BYTES], "little")
     if length > MAX_HEADER_BYTES:
+        if prefix.startswith(b"<"):
+            raise CheckpointError(expected, "a page of HTML", "download the file again, past the proxy or login page")
+        if prefix.startswith(b"version "):
+            fix = "fetch the file itself (git lfs pull, or download again)"
+            raise CheckpointError(expected, "a Git LFS pointer", fix)
         raise CheckpointError(expected, f"a header said to be {length} bytes long", DOWNLOAD_AGAIN)
     if PREFIX_BYTES + length > file_bytes:
         found = f"a header of {length} bytes in a file of {file_bytes}: the file is truncated"

@@ -103,7 +103,7 @@ def ask(question: Question) -> Answer:
         named = [*algorithm(request), *release(request)]
         more, drafter = _read(question, "drafter", question.drafter, question.drafter_revision, cost, limits)
         checks += named + more
-        if base is None or drafter is None or named[0].status == FAIL:
+        if base is None or drafter is None or any(check.status == FAIL for check in named + more):
             reason = "not compared: see the failed checks"
             checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", reason))
         else:

@@ -77,7 +77,7 @@ def target_layers(pair: Pair) -> list[Check]:
     """Each layer that the drafter reads exists, is captured, and was meant for a base of this depth."""
     request, config = pair.request, pair.drafter.config
     id, source = "drafter.target_layer_ids", request.where("srt/speculative/dflash_utils.py resolve_target_layer_ids")
-    layers, own = pair.base.config.text_part.need("num_hidden_layers"), config.need("num_hidden_layers")
+    layers, own = pair.base.config.text_part.layers, config.layers
     base = pair.base.config.architecture or ""
     drafter = request.variable("drafter")
     trained = setting(config, "num_target_layers")
@@ -141,7 +141,7 @@ def tensors(pair: Pair) -> list[Check]:
     """The weights belong to the config."""
     config = pair.drafter.config
     declared = layer_ids(config)
-    own = config.need("num_hidden_layers")
+    own = config.layers
     nested = config.mapping("dflash_config")
     if nested is not None and nested.values.get("projector_type") is not None:
         reason = f"projector_type {nested.values['projector_type']!r} adds parameters that are not known here"

@@ -125,7 +125,7 @@ def not_the_base(pair: Pair) -> list[Check]:
 def layers(pair: Pair) -> list[Check]:
     """As many layers as the class allows: one up to 0.5.11, one always for the MLA class."""
     request, config = pair.request, pair.drafter.config
-    count = config.need("num_hidden_layers")
+    count = config.layers
     name = config.architecture
     any_number = name != MLA and request.since("0.5.12")
     told = "any number of layers" if any_number else f"1 layer, all that {name} takes in SGLang {request.engine}"
@@ -186,7 +186,7 @@ def built_in_head(pair: Pair) -> list[Check]:
     declared = config.integer("num_nextn_predict_layers", minimum=0)
     if declared is None:
         return [skipped(id, expected, f"num_nextn_predict_layers is not in {config.where}", source)]
-    last = config.need("num_hidden_layers")
+    last = config.layers
     behind = re.compile(rf"(^|\.)layers\.{last}\.|(^|\.)mtp\.")
     names = pair.drafter.weight_map if pair.drafter.weight_map is not None else pair.drafter.tensors
     held = any(behind.search(name) for name in names)

@@ -15,7 +15,7 @@ def aux_layer_ids(pair: Pair) -> list[Check]:
     """Each layer that is asked for exists, and there are as many as the drafter's fc takes."""
     request, config = pair.request, pair.drafter.config
     id, source = "drafter.aux_layer_ids", request.where("srt/models set_eagle3_layers_to_capture")
-    layers = pair.base.config.text_part.need("num_hidden_layers")
+    layers = pair.base.config.text_part.layers
     eagle = config.mapping("eagle_config")
     if eagle is not None and not eagle.flag("use_aux_hidden_state", default=True):
         told = "use_aux_hidden_state false: the base's last state is taken, and fc is not used"

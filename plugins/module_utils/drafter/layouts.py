@@ -119,7 +119,7 @@ def llama_eagle3(config: Config, request: Request, count: int, target: int) -> L
     hidden = config.need("hidden_size")
     inner = config.need("intermediate_size_mlp" if config.text("model_type") == "llama4_text" else "intermediate_size")
     many = request.since("0.5.12")
-    layers = config.need("num_hidden_layers") if many else 1
+    layers = config.layers if many else 1
     bias = config.flag("attention_bias") or config.flag("bias")
     parameters = {"model.fc.weight": Parameter({"": (hidden, count * target)}), **norm("model.norm", hidden)}
     if config.flag("bias"):
@@ -180,7 +180,7 @@ def mla_eagle3(config: Config, request: Request, count: int, target: int) -> Lay
     }
     if config.flag("bias"):
         parameters["model.fc.bias"] = Parameter({"": (hidden,)})
-    if uses_fc_norm(config):
+    if request.since("0.5.13") and uses_fc_norm(config):
         for chunk in range(count):
             parameters.update(norm(f"model.fc_norm.{chunk}", target))
     for name in ("hidden_norm", "input_layernorm", "post_attention_layernorm"):
@@ -196,6 +196,7 @@ def mla_eagle3(config: Config, request: Request, count: int, target: int) -> Lay
         for part, which in (("q_a_proj", "q"), ("kv_a_proj_with_mqa", "kv")):
             if part in name:
                 name, piece = name.replace(part, "fused_qkv_a_proj_with_mqa"), which
+                break
         return (name, piece) if name in parameters else None
 
     return Layout("srt/models/kimi_k25_eagle3.py", parameters, place)
@@ -215,7 +216,7 @@ def llama_eagle(config: Config) -> Layout:
         "model.fc.bias": Parameter({"": (hidden,)}),
         "model.embed_tokens.weight": Parameter({"": (config.need("vocab_size"), hidden)}, shared=True),
     }
-    for layer in range(config.need("num_hidden_layers")):
+    for layer in range(config.layers):
         at = f"model.layers.{layer}."
         parameters.update(attention(f"{at}self_attn.", config, hidden, out_bias=bias, in_bias=bias))
         parameters.update(mlp(f"{at}mlp.", hidden, config.need("intermediate_size")))
@@ -244,7 +245,7 @@ def dflash(config: Config, count: int) -> Layout:
         **norm("hidden_norm", hidden),
         **norm("norm", hidden),
     }
-    for layer in range(config.need("num_hidden_layers")):
+    for layer in range(config.layers):
         at = f"layers.{layer}."
         parameters.update(attention(f"{at}self_attn.", config, hidden, out_bias=bias, in_bias=bias))
         parameters.update(norm(f"{at}self_attn.q_norm", size))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..checkpoint.config import Config
+from ..checkpoint.config import MAX_LAYERS, Config
 from ..checkpoint.safetensors import Tensor
 from ..checks import Check
 from .layouts import Layout, Shape, is_table, llama_eagle3, mla_eagle3
@@ -49,7 +49,7 @@ def states(config: Config, request: Request) -> int:
         return DEFAULT_STATES if ids is None else len(ids)
     if not request.since("0.5.12"):
         return DEFAULT_STATES
-    return config.integer("num_aux_hidden_states") or len(layer_ids(config) or ()) or DEFAULT_STATES
+    return config.integer("num_aux_hidden_states", maximum=MAX_LAYERS) or len(layer_ids(config) or ()) or DEFAULT_STATES
 
 
 def hidden_size(pair: Pair) -> list[Check]:
