@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..checkpoint.config import Config
 from ..checkpoint.errors import CheckpointError, ConfigError, NotReadError
@@ -15,9 +16,11 @@ from ..checkpoint.hub import Hub, Limits, open_source
 from ..checkpoint.reader import Checkpoint, read_checkpoint
 from ..checkpoint.source import Cost
 from ..checks import FAIL, PASS, SKIPPED, Check, summary
+from ..engine.packages import site_packages_of
+from ..engine.source import read_engine
 from ..engine.versions import parse_version
-from .identity import algorithm, release
-from .judge import judge
+from .identity import algorithm, base_class, release
+from .judge import apply, judge
 from .pair import Pair, Request
 
 # A remote pair may cost this much: all configs and headers of a 1T model's pair are well below, one shard is far above.
@@ -76,9 +79,13 @@ class Answer:
 
 
 def ask(question: Question) -> Answer:
-    """Reads and judges. Raises ValueError when ``engine`` is no version."""
+    """Reads and judges. Raises ValueError when ``engine`` is neither a version nor a venv with SGLang in it."""
+    installed = None
+    if question.engine.startswith("/"):
+        installed = read_engine(site_packages_of(Path(question.engine)))
     request = Request(
-        engine=parse_version(question.engine),
+        engine=installed.version if installed is not None else parse_version(question.engine),
+        installed=installed,
         algorithm=question.algorithm or "",
         tp_size=question.tp_size,
         context_length=question.context_length,
@@ -96,6 +103,8 @@ def ask(question: Question) -> Answer:
     checks, base = _read(question, "base", question.base, question.base_revision, cost, limits)
     subject = f"base {question.base}"
     drafter = None
+    if base is not None:
+        checks += apply((("base.architecture", lambda checkpoint: base_class(checkpoint, request)),), base)
     if question.drafter is None:
         checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", "no drafter is set"))
     else:

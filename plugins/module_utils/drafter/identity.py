@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ..checkpoint.config import Config
+from ..checkpoint.reader import Checkpoint
 from ..checks import Check
 from ..engine.algorithms import known_algorithms, may_know, takes_any_case
 from ..engine.releases import READ, is_covered
@@ -33,6 +34,40 @@ CARD = "README.md"
 CARD_BYTES = 65_536
 # Words of a model's name that say nothing about which model it is.
 NAME_NOISE = re.compile(r"[-_.](instruct|chat|base|hf|fp8|int4|awq|gptq|nvfp4|bf16)\b")
+
+
+def base_class(base: Checkpoint, request: Request) -> list[Check]:
+    """The base's class is one that this engine has code of its own for."""
+    id, name, installed = "base.architecture", base.config.architecture, request.installed
+    expected = f"a class that SGLang {request.engine} has code for"
+    variable = request.variable("base")
+    if name is None:
+        fix = f"set {variable} to a checkpoint whose config.json names its class"
+        return [Check(id, "fail", "a class in architectures of the base", "none", fix)]
+    if installed is None:
+        return [skipped(id, expected, f"{name}: the engine's source is not given, only its version")]
+    known = installed.base_architectures.get(name)
+    if known is not None:
+        return [Check(id, "pass", expected, name, "", f"SGLang {request.engine} {known.source}")]
+    fix = f"install a release that has {name}, or expect the slower code of the transformers library"
+    return [Check(id, "warn", expected, f"{name}, which it does not register", fix, request.where("srt/models"))]
+
+
+def captures(pair: Pair) -> list[Check]:
+    """The base hands out the states that the drafter reads, and its embedding and head."""
+    request, name = pair.request, pair.base.config.architecture or ""
+    id, method = "base.captures", request.method
+    hook = "set_eagle3_layers_to_capture" if method == "EAGLE3" else "set_dflash_layers_to_capture"
+    expected = f"a base class with {hook} and get_embed_and_head"
+    installed = request.installed
+    if installed is None:
+        return [skipped(id, expected, f"{name}: the engine's source is not given, only its version")]
+    known = installed.base_architectures.get(name)
+    place = "" if known is None else known.eagle3 if method == "EAGLE3" else known.dflash
+    fix = f"install a release whose {name} has them, or leave {request.variable('algorithm')} unset"
+    whole = known is not None and bool(place) and (bool(known.embed_head) or method == "DFLASH")
+    source = f"SGLang {request.engine} {place}" if place else request.where("srt/models")
+    return [verdict(id, whole, expected, f"{name} {'with' if whole else 'without'} them", fix, source)]
 
 
 def release(request: Request) -> list[Check]:
@@ -86,6 +121,14 @@ def architecture(pair: Pair) -> list[Check]:
         if name is None:
             fix = f"set {drafter} to a checkpoint whose config.json names its class"
             return [Check(id, "fail", "a class in architectures of the drafter", "none", fix, source)]
+        if request.installed is not None and name in request.installed.draft_architectures:
+            place = request.installed.draft_architectures[name].source
+            return [Check(id, "pass", f"a class that the engine loads for {method}", name, "", place)]
+        if request.installed is not None and method == "STANDALONE":
+            known_base = name in request.installed.base_architectures
+            fix = f"set {drafter} to a model whose class SGLang {request.engine} registers"
+            expected = f"a class that SGLang {request.engine} has code for"
+            return [verdict(id, known_base, expected, name, fix, source, otherwise="warn")]
         reason = f"{name}: whether SGLang {request.engine} registers it is not known here"
         return [skipped(id, f"a class that the engine loads for {method}", reason, source)]
     family, since = known

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ..checkpoint.errors import CheckpointError, ConfigError, NotReadError
 from ..checks import FAIL, SKIPPED, Check
@@ -13,6 +14,7 @@ from . import dflash, identity, layers, serving, sizes, tokens, vocabulary
 from .layouts import llama_eagle
 from .pair import Pair
 
+T = TypeVar("T")
 Rule = Callable[[Pair], list[Check]]
 # A rule, and the check that stands for it when it cannot be applied.
 Rules = Sequence[tuple[str, Rule]]
@@ -28,6 +30,7 @@ def _eagle_tensors(pair: Pair) -> list[Check]:
 
 EAGLE3: Rules = (
     ("drafter.differs", identity.not_the_base),
+    ("base.captures", identity.captures),
     ("drafter.hidden_size", sizes.hidden_size),
     ("drafter.layers", identity.layers),
     ("drafter.fc", sizes.first_projection),
@@ -46,6 +49,7 @@ EAGLE: Rules = (
 )
 DFLASH: Rules = (
     ("drafter.differs", identity.not_the_base),
+    ("base.captures", identity.captures),
     ("drafter.hidden_size", dflash.widths),
     ("drafter.target_layer_ids", dflash.target_layers),
     ("drafter.block_size", dflash.block),
@@ -93,13 +97,14 @@ def judge(pair: Pair) -> list[Check]:
     return checks + apply(found, pair)
 
 
-def apply(found: Rules, pair: Pair) -> list[Check]:
-    """The rules' checks. What cannot be read is one failed check; each rule that it stopped is skipped."""
+def apply(found: Sequence[tuple[str, Callable[[T], list[Check]]]], subject: T) -> list[Check]:
+    """The rules' checks of one subject. What cannot be read is one failed check; each rule that it stopped is
+    skipped."""
     checks: list[Check] = []
     seen: set[str] = set()
     for id, rule in found:
         try:
-            checks += rule(pair)
+            checks += rule(subject)
         except NotReadError as error:
             checks.append(Check(id, SKIPPED, error.expected, f"not compared: {error.found}"))
         except CheckpointError as error:

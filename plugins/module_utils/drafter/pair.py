@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ..checkpoint.reader import Checkpoint
 from ..checks import FAIL, PASS, SKIPPED, Check
+from ..engine.source import EngineInfo
 from ..engine.versions import Version, parse_version
 
 LLAMA = "LlamaForCausalLMEagle3"
@@ -25,6 +26,8 @@ class Request:
 
     engine: Version
     algorithm: str
+    # The installed engine's own source, where one was given: what it registers is then known and not remembered.
+    installed: EngineInfo | None = None
     tp_size: int = 1
     context_length: int | None = None
     quantization: str | None = None

@@ -198,3 +198,54 @@ def test_each_failure_names_the_variable_to_change(tmp_path: Path) -> None:
 )
 def test_the_bases_that_a_card_names(card: str, models: list[str]) -> None:
     assert base_models(card) == models
+
+
+@pytest.fixture
+def venv(tmp_path: Path) -> Path:
+    """A venv with an SGLang that registers two bases, one of which captures states, and one class of MTP drafter."""
+    site = tmp_path / "venv/lib/python3.12/site-packages"
+    files = {
+        "sglang-0.5.20.dist-info/METADATA": "Name: sglang\n",
+        "sglang/srt/server_args.py": "",
+        "sglang/srt/speculative/spec_info.py": "class SpeculativeAlgorithm(Enum):\n    EAGLE3 = auto()\n",
+        "sglang/srt/models/llama.py": "class LlamaForCausalLM:\n"
+        "    def set_eagle3_layers_to_capture(self): ...\n"
+        "    def get_embed_and_head(self): ...\n"
+        "EntryClass = LlamaForCausalLM\n",
+        "sglang/srt/models/plain.py": "class PlainForCausalLM: ...\nEntryClass = [PlainForCausalLM]\n",
+        "sglang/srt/models/nextn.py": "class PlainForCausalLMNextN: ...\nEntryClass = [PlainForCausalLMNextN]\n",
+    }
+    for name, text in files.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    (tmp_path / "venv/bin").mkdir()
+    return tmp_path / "venv"
+
+
+@pytest.mark.parametrize(
+    ("base", "architecture", "captures"),
+    [("LlamaForCausalLM", "pass", "pass"), ("PlainForCausalLM", "pass", "fail"), ("OtherForCausalLM", "warn", "fail")],
+)
+def test_the_engines_own_source_proves_the_base(
+    tmp_path: Path, venv: Path, base: str, architecture: str, captures: str
+) -> None:
+    config = small.llama_config(architectures=[base])
+    small.write(tmp_path / "base", config, small.llama_base_shapes(config))
+    drafter = small.llama_drafter_config()
+    small.write(tmp_path / "drafter", drafter, small.llama_drafter_shapes(drafter))
+    answer = compare(tmp_path / "base", tmp_path / "drafter", engine=str(venv))
+    statuses = {check.id: check.status for check in answer.checks}
+    assert (statuses["base.architecture"], statuses["base.captures"]) == (architecture, captures)
+    assert answer.compatible is (captures == "pass")
+    sources = {check.id: check.source for check in answer.checks}
+    assert base != "LlamaForCausalLM" or sources["base.captures"] == "SGLang 0.5.20 sglang/srt/models/llama.py:2"
+
+
+def test_a_version_alone_does_not_prove_the_base(tmp_path: Path) -> None:
+    statuses = {check.id: check.status for check in compare(*small.llama_pair(tmp_path)).checks}
+    assert statuses["base.architecture"] == statuses["base.captures"] == "skipped"
+
+
+def test_a_venv_without_an_engine(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no SGLang|site-packages"):
+        compare(tmp_path, tmp_path, engine=str(tmp_path))
