@@ -79,7 +79,10 @@ class Answer:
 
 
 def ask(question: Question) -> Answer:
-    """Reads and judges. Raises ValueError when ``engine`` is neither a version nor a venv with SGLang in it."""
+    """Reads and judges. Raises ValueError when ``engine`` is neither a version nor a venv with SGLang in it, or
+    tp_size no size."""
+    if question.tp_size < 1:
+        raise ValueError(f"{question.variable('tp_size')} is {question.tp_size}; set it to 1 or more")
     installed = None
     if question.engine.startswith("/"):
         installed = read_engine(site_packages_of(Path(question.engine)))
