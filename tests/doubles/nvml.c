@@ -191,6 +191,19 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(device handle, struct memory_v2 *info)
     return code;
 }
 
+/* total free used: here the driver's own part counts as used. */
+EXPORT int nvmlDeviceGetMemoryInfo(device handle, unsigned long long *info)
+{
+    struct memory_v2 found;
+    int code = nvmlDeviceGetMemoryInfo_v2(handle, &found);
+    if (!code) {
+        info[0] = found.total;
+        info[1] = found.free;
+        info[2] = found.used + found.reserved;
+    }
+    return code;
+}
+
 EXPORT int nvmlDeviceGetBAR1MemoryInfo(device handle, unsigned long long *info)
 {
     int code = answer_numbers("nvmlDeviceGetBAR1MemoryInfo", index_of(handle), "", info, 1);
