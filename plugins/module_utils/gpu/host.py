@@ -61,7 +61,7 @@ def majors(root: Path = ROOT) -> dict[str, int]:
     """Major numbers of the character devices that the kernel has now, by name. They change from boot to boot."""
     found: dict[str, int] = {}
     for line in read(root / "proc/devices").partition("Block devices:")[0].splitlines():
-        number, _, name = line.strip().partition(" ")
+        number, _space, name = line.strip().partition(" ")
         if number.isdigit():
             found[name] = int(number)
     return found

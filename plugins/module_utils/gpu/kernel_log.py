@@ -64,7 +64,7 @@ def _journal(timeout: float) -> Log | None:
         return None
     lines = []
     for told in found.stdout.decode(errors="replace").splitlines():
-        seconds, _, text = told.partition(" ")
+        seconds, _space, text = told.partition(" ")
         if re.fullmatch(r"\d+\.\d+", seconds):
             lines.append(Line(float(seconds), text))
     return Log(tuple(lines))
@@ -89,7 +89,7 @@ def _buffer(root: Path) -> Log:
                 continue  # The next record was overwritten while we read.
             if not record:
                 break
-            head, _, text = record.decode(errors="replace").partition(";")
+            head, _mark, text = record.decode(errors="replace").partition(";")
             fields = head.split(",")
             first = int(fields[1]) if first is None else first
             lines.append(Line(booted + int(fields[2]) / 1e6, text.partition("\n")[0]))

@@ -203,6 +203,6 @@ def cpus(text: str) -> set[int]:
     """The numbers of '0-3,8': a list as the kernel writes it."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
+        first, _dash, last = part.partition("-")
         found.update(range(int(first), int(last or first) + 1))
     return found

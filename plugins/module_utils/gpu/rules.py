@@ -401,11 +401,11 @@ def _bar1(gpu: Gpu, context: Context) -> Finding:
     missing = _missing(gpu, "bar1", "memory")
     if missing:
         return missing
-    bar, total = int(gpu.values["bar1"]), int(gpu.values["memory"]["total"])
-    if context.count > 1 and bar < total:
+    mapped, total = int(gpu.values["bar1"]), int(gpu.values["memory"]["total"])
+    if context.count > 1 and mapped < total:
         fix = "enable Resizable BAR and Above 4G Decoding in the BIOS: peers reach only what the BAR maps"
-        return Finding(WARN, f"{_mib(bar)}, less than its {_mib(total)} of memory", fix)
-    return Finding(PASS, _mib(bar))
+        return Finding(WARN, f"{_mib(mapped)}, less than its {_mib(total)} of memory", fix)
+    return Finding(PASS, _mib(mapped))
 
 
 def _nvlink(gpu: Gpu, context: Context) -> Finding:

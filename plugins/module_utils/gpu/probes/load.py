@@ -143,7 +143,7 @@ class Rank:
             cuda.synchronize()
             start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
             start.record()
-            for _ in range(COPIES):
+            for _turn in range(COPIES):
                 target.copy_(source, non_blocking=True)
             end.record()
             while watch.handles and not end.query():
@@ -161,7 +161,7 @@ class Rank:
         cuda.synchronize()
         start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
         start.record()
-        for _ in range(COPIES):
+        for _turn in range(COPIES):
             second.copy_(first)
         end.record()
         end.synchronize()
@@ -185,7 +185,7 @@ class Rank:
         until = time.monotonic() + self.plan["burn"]
         while products == 0 or time.monotonic() < until:
             began = time.monotonic()
-            for _ in range(PRODUCTS):
+            for _turn in range(PRODUCTS):
                 result = left @ right
             torch.cuda.synchronize()
             spent += time.monotonic() - began
@@ -211,7 +211,7 @@ class Rank:
             tensor.zero_()
             torch.cuda.synchronize()
             began = time.monotonic()
-            for _ in range(ROUNDS):
+            for _turn in range(ROUNDS):
                 distributed.all_reduce(tensor)
             torch.cuda.synchronize()
             seconds = (time.monotonic() - began) / ROUNDS
@@ -255,4 +255,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

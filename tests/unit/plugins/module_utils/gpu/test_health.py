@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import health
@@ -55,9 +56,11 @@ def test_the_libraries_are_not_asked_while_a_node_is_missing(root: Path, monkeyp
     asked = []
     real = health.run_probe
 
-    def spy(probe: object, *args: object, **kwargs: object) -> Report:
+    def spy(probe: ModuleType, arguments: tuple[str, ...] = (), *, interpreter: str, timeout: float) -> Report:
         asked.append(probe)
-        return Report((), DONE, "", 0.0) if probe is cuda_probe else real(probe, *args, **kwargs)
+        if probe is cuda_probe:
+            return Report((), DONE, "", 0.0)
+        return real(probe, arguments, interpreter=interpreter, timeout=timeout)
 
     monkeypatch.setattr(health, "run_probe", spy)
     checks = found(health.Request(root=root, devices=(str(root / "nvidia-uvm"),)))

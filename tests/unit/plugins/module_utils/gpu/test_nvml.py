@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import nvml, rules
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import health, nvml, rules
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.child import DONE, Report
 
 from tests.doubles import gpus
@@ -53,8 +53,6 @@ def test_an_init_that_fails_is_translated(examine: Examine, code: int, words: st
 
 
 def test_no_library_of_the_driver(examine: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.health as health
-
     real = health.run_probe
 
     def without(*arguments: object, **options: object) -> Report:
