@@ -68,7 +68,7 @@ def examine(request: Request) -> Health:
     paths = list(request.devices) or nodes.default_nodes(count or 0)
     opened = run_probe(nodes_probe, paths, interpreter=sys.executable, timeout=request.timeout)
     checks = nodes.judge(paths, opened, driver=request.driver, majors=host.majors(request.root), container=container)
-    checks.append(_driver(request, container))
+    checks.append(_driver(request, container, opened.of("node")))
     venv = _venv(request)
     checks.append(venv)
     reason = _must_not_ask(request, checks, opened.of("node"))
@@ -82,7 +82,7 @@ def examine(request: Request) -> Health:
     return Health(tuple(checks), tuple(_facts(request, answers, described)))
 
 
-def _driver(request: Request, container: str) -> Check:
+def _driver(request: Request, container: str, opened: Sequence[dict[str, Any]]) -> Check:
     expected = "the NVIDIA kernel module is loaded"
     source = "/proc/driver/nvidia/version"
     version = host.kernel_driver(request.root)
@@ -95,6 +95,9 @@ def _driver(request: Request, container: str) -> Check:
         )
     if version:
         return Check("driver.loaded", PASS, expected, f"version {version}", source=source)
+    if nodes.answered(opened):
+        reason = "a driver answers the nodes, but its version cannot be read here"
+        return Check("driver.loaded", SKIPPED, expected, reason, source=source)
     where = "on the host of this container" if container else "here"
     fix = f"run role nvidia_driver {where}; on a machine that has no NVIDIA driver declare driver: absent"
     return Check("driver.loaded", FAIL, expected, "no NVIDIA kernel module is loaded", fix, source)
@@ -194,7 +197,7 @@ def survey(request: Request) -> Survey:
     driver = host.kernel_driver(request.root)
     paths = list(request.devices) or list(nodes.CONTROL_NODES)
     opened = run_probe(nodes_probe, paths, interpreter=sys.executable, timeout=request.timeout)
-    reason = _must_not_ask(request, [_driver(request, container)], opened.of("node"))
+    reason = _must_not_ask(request, [_driver(request, container, opened.of("node"))], opened.of("node"))
     if reason:
         return Survey((), driver, "", container, reason)
     told = run_probe(nvml_probe, interpreter=request.interpreter, timeout=request.timeout)

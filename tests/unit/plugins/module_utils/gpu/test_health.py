@@ -70,6 +70,13 @@ def test_the_libraries_are_not_asked_while_a_node_is_missing(root: Path, monkeyp
     assert cuda_probe in asked
 
 
+def test_a_driver_that_answers_without_telling_its_version_is_asked(root: Path) -> None:
+    """A sandbox without /proc/driver: nothing is assumed of the version, and CUDA decides."""
+    checks = found(health.Request(root=root, devices=("/dev/null",)))
+    assert checks["driver.loaded"] == "skipped"
+    assert checks["cuda.library"] in ("pass", "fail")
+
+
 def test_nodes_follow_the_expected_count_and_else_the_bus(root: Path) -> None:
     for address in ("0000:01:00.0", "0000:41:00.0"):
         device = root / "sys/bus/pci/devices" / address

@@ -39,7 +39,7 @@ def test_gpus_by_cuda_without_nvml(play: Callable[[list[str]], None], root: Path
 
 
 def test_no_driver_is_a_reason(tmp_path: Path) -> None:
-    found = health.survey(health.Request(devices=("/dev/null",), root=tmp_path))
+    found = health.survey(health.Request(devices=(str(tmp_path / "nvidiactl"),), root=tmp_path))
     assert (found.gpus, found.driver) == ((), "")
     assert "no NVIDIA kernel module" in found.reason
 
