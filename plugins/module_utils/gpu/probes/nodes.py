@@ -31,8 +31,12 @@ def look(path: str) -> dict[str, object]:
     return facts
 
 
+def say(record: dict[str, object]) -> None:
+    """One record, not buffered, so that a node that hangs has a name."""
+    os.write(1, (json.dumps(record) + "\n").encode())
+
+
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
-        for line in ({"kind": "start", "path": argument}, look(argument)):
-            sys.stdout.write(json.dumps(line) + "\n")
-            sys.stdout.flush()
+        say({"kind": "start", "path": argument})
+        say(look(argument))
