@@ -157,7 +157,8 @@ def proc_devices(real: str) -> str:
     """/proc/devices of this machine with the NVIDIA driver's lines, in the kernel's order."""
     characters, separator, blocks = real.partition("\nBlock devices:")
     head, *lines = characters.rstrip("\n").splitlines()
-    entries = [(int(line.split(None, 1)[0]), line) for line in lines]
+    # A driver that this machine has itself is not the lab's.
+    entries = [(int(line.split(None, 1)[0]), line) for line in lines if "nvidia" not in line]
     entries += [(major, f"{major:3d} {name}") for major, name in _NVIDIA_DEVICES]
     ordered = [line for _, line in sorted(entries, key=lambda entry: entry[0])]
     return "\n".join([head, *ordered]) + "\n" + (separator and f"{separator}{blocks}")

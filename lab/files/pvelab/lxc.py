@@ -81,6 +81,8 @@ def _rootfs(vmid: str, options: dict[str, str]) -> str:
     match = _VOLUME.fullmatch(volume)
     if not match or match[1] != vmid:
         raise PveError(f"unable to parse volume ID '{volume}'")
+    if options.get("unprivileged") == "1":
+        return f"dir:{LXC / vmid / 'rootfs'}"
     return f"overlay:{_IMAGE}:{LXC / vmid / 'delta'}"
 
 
@@ -102,11 +104,23 @@ def start(vmid: str, options: dict[str, str], raw: Sequence[tuple[str, str]]) ->
     lines, nodes = render(vmid, options, raw)
     folder = LXC / vmid
     (folder / "delta").mkdir(parents=True, exist_ok=True)
+    if options.get("unprivileged") == "1":
+        make_copy(folder / "rootfs", folder / "delta")
     make_nodes(folder / "passthrough", nodes)
     (folder / "config").write_text("\n".join(lines) + "\n")
     done = subprocess.run([*_tool("start", vmid), "-d"], capture_output=True, text=True)
     if done.returncode != 0:
         raise PveError(f"{done.stderr.strip()}\nstartup for container '{vmid}' failed")
+
+
+def make_copy(rootfs: Path, delta: Path) -> None:
+    """A whole root file system for an unprivileged container: LXC maps no owners on an overlay."""
+    if not rootfs.exists():
+        partial = rootfs.with_suffix(".partial")
+        subprocess.run(["rm", "-rf", partial], check=True)
+        subprocess.run(["cp", "-a", _IMAGE, partial], check=True)
+        subprocess.run(["cp", "-a", f"{delta}/.", partial], check=True)
+        partial.rename(rootfs)
 
 
 def make_nodes(folder: Path, nodes: Sequence[Node]) -> None:
