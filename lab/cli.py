@@ -40,7 +40,8 @@ def up(lab: Lab, wanted: Sequence[Mount] | None) -> None:
         raise LabError(
             f"lab '{lab.id}' exists with {had}; run `python3 -m lab down --id {lab.id}` before making it anew"
         )
-    if is_up(lab, record):
+    if record and is_up(lab, record):
+        hosts.start_ct(lab)
         print(f"lab '{lab.id}' is up")
         return
     machine.require()
@@ -54,8 +55,9 @@ def up(lab: Lab, wanted: Sequence[Mount] | None) -> None:
     network.up(lab)
     if not hosts.running(lab):
         hosts.prepare(lab, paths, mounts)
-    hosts.start(lab)
+    hosts.start_pve(lab)
     Record(mounts, paths, ready=True).save(lab)
+    hosts.start_ct(lab)
     print(f"lab '{lab.id}' is up: " + ", ".join(f"{name} {address}" for name, address in lab.hosts.items()))
 
 
@@ -74,16 +76,16 @@ def down(lab: Lab) -> None:
 
 def reboot(lab: Lab) -> None:
     """Shut the Proxmox host down and start it again."""
-    record = require_up(lab)
+    require_up(lab)
     hosts.close_connections(lab)
-    Record(record.mounts, record.images, ready=False).save(lab)
     hosts.stop(lab)
-    hosts.start(lab)
-    Record(record.mounts, record.images, ready=True).save(lab)
+    hosts.start_pve(lab)
+    hosts.start_ct(lab)
 
 
-def is_up(lab: Lab, record: Record | None) -> bool:
-    return record is not None and record.ready and network.is_up(lab) and hosts.running(lab)
+def is_up(lab: Lab, record: Record) -> bool:
+    """Whether the Proxmox host has been reached and still runs: CT 200 is the playbook's to look after."""
+    return record.ready and network.is_up(lab) and hosts.running(lab)
 
 
 def require_up(lab: Lab) -> Record:
@@ -115,9 +117,7 @@ def parser() -> argparse.ArgumentParser:
 
     def command(name: str, summary: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=summary, description=summary)
-        made.add_argument(
-            "--id", default=Lab.default(), help="which lab (default: GPUSERVE_LAB or demo; now %(default)s)"
-        )
+        made.add_argument("--id", default=Lab.default(), help="which lab (default: $GPUSERVE_LAB or demo)")
         return made
 
     commands.add_parser("check", help="whether this machine can run a lab (status 3 if not)")

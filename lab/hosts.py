@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import time
 from collections.abc import Sequence
@@ -20,7 +19,10 @@ from lab.machine import with_cgroup2
 from lab.process import FILES, LabError, run
 
 _CT = f"ct{VMID}"
-_BOOT_TIMEOUT = 180.0
+_ANSWER_TIMEOUT = 120.0
+_BOOTED = "timeout 60 systemctl is-system-running --wait"
+_FAILED = "systemctl --failed --plain --no-legend"
+_SSH_FAILED = 255
 # Character devices as an NVIDIA driver of release 550 or newer registers them; uvm's and caps' numbers are dynamic.
 _NVIDIA_DEVICES = (
     (195, "nvidia"),
@@ -113,7 +115,7 @@ def template_values(lab: Lab, images: dict[str, str]) -> dict[str, str]:
         "pve_delta": str(lab.pve_delta),
         "guests": str(lab.guests),
         "bridge": lab.bridge,
-        "log": str(lab.state / "lxc.log"),
+        "log": str(lab.log),
         "gateway": str(lab.gateway),
         "prefix": str(lab.network.prefixlen),
         "pve_address": str(lab.pve_address),
@@ -157,54 +159,60 @@ def proc_devices(real: str) -> str:
     """/proc/devices of this machine with the NVIDIA driver's lines, in the kernel's order."""
     characters, separator, blocks = real.partition("\nBlock devices:")
     head, *lines = characters.rstrip("\n").splitlines()
-    entries = [(int(line.split(None, 1)[0]), line) for line in lines]
+    # A driver that this machine has itself is not the lab's.
+    entries = [(int(line.split(None, 1)[0]), line) for line in lines if "nvidia" not in line]
     entries += [(major, f"{major:3d} {name}") for major, name in _NVIDIA_DEVICES]
     ordered = [line for _, line in sorted(entries, key=lambda entry: entry[0])]
     return "\n".join([head, *ordered]) + "\n" + (separator and f"{separator}{blocks}")
 
 
 def running(lab: Lab) -> bool:
-    done = subprocess.run([*_tool(lab, "info"), "-s", "-H"], capture_output=True, text=True)
+    try:
+        done = subprocess.run([*_tool(lab, "info"), "-s", "-H"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return False
     return done.stdout.strip() not in ("", "STOPPED")
 
 
-def start(lab: Lab) -> None:
-    """Start the Proxmox host unless it runs; CT 200 is started by it. Returns once both answer."""
+def start_pve(lab: Lab) -> None:
+    """Start the Proxmox host unless it runs. Returns once it has booted, its guests started with it, and answers."""
     if not running(lab):
         run(with_cgroup2([*_tool(lab, "start"), "-d"]))
     wait_booted(lab, "pve")
+
+
+def start_ct(lab: Lab) -> None:
+    """Start CT 200 unless its host has done so. Returns once it answers."""
     if run(pve_command(lab, ["pct", "status", str(VMID)])).stdout.strip() != "status: running":
-        run(pve_command(lab, ["pct", "start", str(VMID)]))
+        done = run(pve_command(lab, ["pct", "start", str(VMID)]), check=False)
+        if done.returncode != 0:
+            raise LabError(
+                f"CT {VMID} does not start: {done.stderr.strip()}\n"
+                f"pve is up: see /var/lib/lxc/{VMID}/lxc.log there (`python3 -m lab shell pve --id {lab.id}`)"
+            )
     wait_booted(lab, _CT)
 
 
 def wait_booted(lab: Lab, name: str) -> None:
-    """Wait until the host has booted, and is reached as Ansible reaches it."""
-    deadline = time.monotonic() + _BOOT_TIMEOUT
-    command = ssh_command(lab, lab.hosts[name], ["systemctl", "is-system-running", "--wait"])
+    """Wait until the host is reached as Ansible reaches it, and then, for a while, until all its units have started."""
+    deadline = time.monotonic() + _ANSWER_TIMEOUT
+    command = ssh_command(lab, lab.hosts[name], f"{_BOOTED} || {_FAILED}")
     while True:
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.stdout.strip() == "running":
-            return
-        if done.stdout.strip() == "degraded":
-            units = subprocess.run(
-                ssh_command(lab, lab.hosts[name], ["systemctl", "--failed", "--plain", "--no-legend"]),
-                capture_output=True,
-                text=True,
-            )
-            print(f"{name} is up, with failed units:\n{units.stdout.rstrip()}", flush=True)
-            return
+        if done.returncode != _SSH_FAILED:
+            break
         if time.monotonic() > deadline:
-            said = done.stderr.strip() or done.stdout.strip()
-            raise LabError(
-                f"{name} ({lab.hosts[name]}) did not boot in {_BOOT_TIMEOUT:.0f} s: {said}; see {lab.state}/lxc.log"
-            )
+            where = f"{name} ({lab.hosts[name]})"
+            raise LabError(f"{where} did not answer in {_ANSWER_TIMEOUT:.0f} s: {done.stderr.strip()}; see {lab.log}")
         time.sleep(0.1)
+    state, *units = done.stdout.splitlines() or ["still starting"]
+    if state != "running":
+        print(f"{name} answers, but is {state}" + "".join(f"\n  {unit.strip()}" for unit in units), flush=True)
 
 
-def ssh_command(lab: Lab, address: IPv4Address, command: Sequence[str]) -> list[str]:
+def ssh_command(lab: Lab, address: IPv4Address, script: str) -> list[str]:
     options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-o", "LogLevel=ERROR", "-i", str(lab.key)]
-    return ["ssh", *options, *lab.ssh_options, f"root@{address}", shlex.join(command)]
+    return ["ssh", *options, *lab.ssh_options, f"root@{address}", script]
 
 
 def pve_command(lab: Lab, command: Sequence[str]) -> list[str]:

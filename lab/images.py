@@ -19,6 +19,11 @@ from lab.process import FILES, LabError, run
 SUITE = "bookworm"
 _CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# In namespaces of its own, which end with us: whatever happens, no process and no mount of a build stays behind.
+_APART = [
+    *("setpriv", "--pdeathsig", "KILL"),
+    *("unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"),
+]
 # ansible.builtin.apt and .pip need python3-apt and python3-packaging; the engine runs lscpu (util-linux).
 _BASE = [
     "systemd",
@@ -39,7 +44,7 @@ _BASE = [
     "python3-packaging",
 ]
 PACKAGES = {"base": _BASE, "pvebase": (*_BASE, "lxc", "uidmap", "bridge-utils", "udev", "pciutils")}
-HOOKS = {"base": ("base.sh", "finish.sh"), "pvebase": ("base.sh", "pvebase.sh", "finish.sh")}
+HOOKS = {"base": ("base.sh",), "pvebase": ("base.sh", "pvebase.sh")}
 
 
 @dataclass(frozen=True)
@@ -52,15 +57,13 @@ class Image:
 
     @property
     def key(self) -> str:
-        """The hash of everything that it is made from."""
+        """The hash of everything that it is made from: this file (packages, options), the hooks, the machine."""
+        parts = [Path(__file__).read_bytes(), *((FILES / "images" / hook).read_bytes() for hook in HOOKS[self.name])]
+        parts += [self.name.encode(), self.sources.encode(), "\n".join(self.settings).encode()]
+        parts += [_CA_BUNDLE.read_bytes() if _CA_BUNDLE.exists() else b""]
         digest = hashlib.sha256()
-        parts = [SUITE, self.sources, *self.settings, *PACKAGES[self.name]]
         for part in parts:
-            digest.update(part.encode() + b"\0")
-        for hook in HOOKS[self.name]:
-            digest.update((FILES / "images" / hook).read_bytes() + b"\0")
-        if _CA_BUNDLE.exists():
-            digest.update(_CA_BUNDLE.read_bytes())
+            digest.update(hashlib.sha256(part).digest())
         return digest.hexdigest()[:16]
 
     @property
@@ -85,7 +88,7 @@ class Image:
 
     def _build(self, root: Path) -> None:
         hooks = [f'sh {shlex.quote(str(FILES / "images" / hook))} "$1"' for hook in HOOKS[self.name]]
-        command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--skip=cleanup/apt/lists"]
+        command = [*_APART, "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase"]
         command += [f"--include={','.join(PACKAGES[self.name])}"]
         command += [f"--aptopt={setting}" for setting in self.settings]
         command += [f"--customize-hook={hook}" for hook in hooks]
@@ -94,6 +97,8 @@ class Image:
             stdin=self.sources,
             env={**os.environ, "CA_BUNDLE": str(_CA_BUNDLE) if _CA_BUNDLE.exists() else ""},
         )
+        # ansible.builtin.apt takes the lists' age from their folder: empty ones must not look fresh.
+        os.utime(root / "var/lib/apt/lists", (0, 0))
 
 
 def cache() -> Path:

@@ -44,6 +44,11 @@ options:
         description: The group inside the container.
         type: int
         default: 0
+      state:
+        description: With V(absent) the container is to have no node at all, and the proof is that all are refused.
+        type: str
+        choices: [present, absent]
+        default: present
   backend:
     description:
       - V(auto) means V(proxmox) on a host that has C(pct), else V(lxc).
@@ -156,6 +161,7 @@ containers:
   elements: dict
   sample:
     - vmid: "200"
+      state: present
       devices:
         - {path: /dev/nvidia0, type: c, major: 195, minor: 0, mode: "0666", uid: 0, gid: 0}
 nodes:
@@ -207,6 +213,7 @@ def main():
                     "mode": {"type": "str", "default": "0666"},
                     "uid": {"type": "int", "default": 0},
                     "gid": {"type": "int", "default": 0},
+                    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 },
             },
             "backend": {"type": "str", "choices": ["auto", "proxmox", "lxc"], "default": "auto"},
@@ -230,11 +237,17 @@ def main():
     except LxcError as error:
         module.fail_json(msg=str(error), checks=[])
     result = {
+        "changed": False,
         "checks": as_dicts(found.checks),
         "backend": found.backend,
         "style": found.style,
         "containers": [
-            {"vmid": vmid, "devices": [asdict(device) for device in devices]} for vmid, devices in found.grants.items()
+            {
+                "vmid": vmid,
+                "state": "present" if devices else "absent",
+                "devices": [asdict(device) for device in devices],
+            }
+            for vmid, devices in found.grants.items()
         ],
         "nodes": [asdict(device) for device in found.nodes],
         "nodes_wrong": list(found.nodes_wrong),

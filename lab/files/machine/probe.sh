@@ -10,7 +10,7 @@ folder=$1
 try() {
     name=$1
     shift
-    if said=$("$@" 2>&1); then echo "$name ok"; else echo "$name no $(echo "$said" | tail -n 1)"; fi
+    if said=$("$@" 2>&1); then echo "$name ok"; else echo "$name no $(echo "$said" | head -n 1)"; fi
 }
 
 cgroup2() { mount -t cgroup2 none "$folder/cgroup" && mkdir "$folder/cgroup/gpuserve-probe.$$" && rmdir "$folder/cgroup/gpuserve-probe.$$"; }

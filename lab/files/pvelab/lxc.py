@@ -47,6 +47,7 @@ def render(
     if unprivileged:
         # Here the device policy is allow-all: a node's owner and mode, seen through the id map, are what counts.
         lines += ["lxc.include = /usr/share/lxc/config/userns.conf", "lxc.mount.auto = sys:mixed"]
+        lines += ["lxc.cgroup2.devices.allow = a"]
         lines += [f"lxc.idmap = {kind} 0 {shift} 65536" for kind in "ug"]
         lines += ["lxc.rootfs.options = idmap=container"]
     lines += [f"lxc.uts.name = {options.get('hostname', f'CT{vmid}')}", f"lxc.rootfs.path = {_rootfs(vmid, options)}"]
@@ -81,6 +82,8 @@ def _rootfs(vmid: str, options: dict[str, str]) -> str:
     match = _VOLUME.fullmatch(volume)
     if not match or match[1] != vmid:
         raise PveError(f"unable to parse volume ID '{volume}'")
+    if options.get("unprivileged") == "1":
+        return f"dir:{LXC / vmid / 'rootfs'}"
     return f"overlay:{_IMAGE}:{LXC / vmid / 'delta'}"
 
 
@@ -102,11 +105,23 @@ def start(vmid: str, options: dict[str, str], raw: Sequence[tuple[str, str]]) ->
     lines, nodes = render(vmid, options, raw)
     folder = LXC / vmid
     (folder / "delta").mkdir(parents=True, exist_ok=True)
+    if options.get("unprivileged") == "1":
+        make_copy(folder / "rootfs", folder / "delta")
     make_nodes(folder / "passthrough", nodes)
     (folder / "config").write_text("\n".join(lines) + "\n")
     done = subprocess.run([*_tool("start", vmid), "-d"], capture_output=True, text=True)
     if done.returncode != 0:
         raise PveError(f"{done.stderr.strip()}\nstartup for container '{vmid}' failed")
+
+
+def make_copy(rootfs: Path, delta: Path) -> None:
+    """A whole root file system for an unprivileged container: LXC maps no owners on an overlay."""
+    if not rootfs.exists():
+        partial = rootfs.with_suffix(".partial")
+        subprocess.run(["rm", "-rf", partial], check=True)
+        subprocess.run(["cp", "-a", _IMAGE, partial], check=True)
+        subprocess.run(["cp", "-a", f"{delta}/.", partial], check=True)
+        partial.rename(rootfs)
 
 
 def make_nodes(folder: Path, nodes: Sequence[Node]) -> None:
@@ -116,7 +131,7 @@ def make_nodes(folder: Path, nodes: Sequence[Node]) -> None:
     if not nodes:
         return
     folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0700,size=64k", "none", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755,size=64k", "none", folder], check=True)
     for node in nodes:
         path = folder / node.target
         path.parent.mkdir(parents=True, exist_ok=True)

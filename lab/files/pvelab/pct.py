@@ -203,6 +203,15 @@ def pct_set(arguments: Sequence[str]) -> None:
     save(vmid, config)
 
 
+def pct_unlock(arguments: Sequence[str]) -> None:
+    vmid, _ = one_vmid(arguments)
+    config = load(vmid)
+    if "lock" not in config.current.options:
+        raise PveError("no lock found trying to remove lock")
+    del config.current.options["lock"]
+    save(vmid, config)
+
+
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "config": pct_config,
     "exec": pct_exec,
@@ -215,6 +224,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "start": pct_start,
     "status": pct_status,
     "stop": pct_stop,
+    "unlock": pct_unlock,
 }
 
 

@@ -13,6 +13,8 @@ from .errors import CheckpointError, ConfigError
 
 # A size above this is no model's: a bound for all that is computed from config values.
 MAX_SIZE = 2**40
+# More layers, or states of layers, than any model has.
+MAX_LAYERS = 10_000
 # Where the language model's own values are, in the order in which the engine prefers them.
 # SGLang 0.5.20 srt/utils/hf_transformers/common.py get_hf_text_config.
 TEXT_KEYS = ("thinker_config", "llm_config", "language_config", "text_config")
@@ -36,21 +38,26 @@ class Config:
         """The key is there, though its value may be null."""
         return key in self.values
 
-    def integer(self, key: str, minimum: int = 1) -> int | None:
-        """A whole number of at least ``minimum``, or None when absent or null. Raises ConfigError for anything else."""
+    def integer(self, key: str, minimum: int = 1, maximum: int = MAX_SIZE) -> int | None:
+        """A whole number within bounds, or None when absent or null. Raises ConfigError for anything else."""
         value = self.values.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= MAX_SIZE:
-            raise self._error(key, f"a whole number of at least {minimum}")
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+            raise self._error(key, f"a whole number from {minimum} to {maximum}")
         return value
 
-    def need(self, key: str) -> int:
+    def need(self, key: str, maximum: int = MAX_SIZE) -> int:
         """A size that the engine cannot do without. Raises ConfigError when absent."""
-        value = self.integer(key)
+        value = self.integer(key, maximum=maximum)
         if value is None:
             raise self._error(key, "a whole number")
         return value
+
+    @property
+    def layers(self) -> int:
+        """Number of layers. Raises ConfigError when absent, or more than any model has."""
+        return self.need("num_hidden_layers", MAX_LAYERS)
 
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false; absent or null is ``default``. Raises ConfigError for anything else."""

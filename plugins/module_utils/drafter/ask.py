@@ -8,16 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..checkpoint.config import Config
-from ..checkpoint.errors import CheckpointError, ConfigError
-from ..checkpoint.hub import Limits, open_source
+from ..checkpoint.errors import CheckpointError, ConfigError, NotReadError
+from ..checkpoint.hub import Hub, Limits, open_source
 from ..checkpoint.reader import Checkpoint, read_checkpoint
 from ..checkpoint.source import Cost
 from ..checks import FAIL, PASS, SKIPPED, Check, summary
+from ..engine.packages import site_packages_of
+from ..engine.source import read_engine
 from ..engine.versions import parse_version
-from .identity import algorithm
-from .judge import judge
+from .identity import algorithm, base_class, release
+from .judge import apply, judge
 from .pair import Pair, Request
 
 # A remote pair may cost this much: all configs and headers of a 1T model's pair are well below, one shard is far above.
@@ -76,9 +79,16 @@ class Answer:
 
 
 def ask(question: Question) -> Answer:
-    """Reads and judges. Raises ValueError when ``engine`` is no version."""
+    """Reads and judges. Raises ValueError when ``engine`` is neither a version nor a venv with SGLang in it, or
+    tp_size no size."""
+    if question.tp_size < 1:
+        raise ValueError(f"{question.variable('tp_size')} is {question.tp_size}; set it to 1 or more")
+    installed = None
+    if question.engine.startswith("/"):
+        installed = read_engine(site_packages_of(Path(question.engine)))
     request = Request(
-        engine=parse_version(question.engine),
+        engine=installed.version if installed is not None else parse_version(question.engine),
+        installed=installed,
         algorithm=question.algorithm or "",
         tp_size=question.tp_size,
         context_length=question.context_length,
@@ -96,14 +106,16 @@ def ask(question: Question) -> Answer:
     checks, base = _read(question, "base", question.base, question.base_revision, cost, limits)
     subject = f"base {question.base}"
     drafter = None
+    if base is not None:
+        checks += apply((("base.architecture", lambda checkpoint: base_class(checkpoint, request)),), base)
     if question.drafter is None:
         checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", "no drafter is set"))
     else:
         subject = f"drafter {question.drafter} on {subject}"
-        named = algorithm(request)
+        named = [*algorithm(request), *release(request)]
         more, drafter = _read(question, "drafter", question.drafter, question.drafter_revision, cost, limits)
         checks += named + more
-        if base is None or drafter is None or named[0].status == FAIL:
+        if base is None or drafter is None or any(check.status == FAIL for check in named + more):
             reason = "not compared: see the failed checks"
             checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", reason))
         else:
@@ -122,7 +134,22 @@ def _read(
     except CheckpointError as error:
         return [Check(id, FAIL, f"{variable}: {error.expected}", error.found, error.fix)], None
     name = checkpoint.config.values.get("architectures")
-    return [Check(id, PASS, f"{variable}: a readable checkpoint", f"{value} ({name})")], checkpoint
+    read = Check(id, PASS, f"{variable}: a readable checkpoint", f"{value} ({name})")
+    return [read, _weights(checkpoint, variable)], checkpoint
+
+
+def _weights(checkpoint: Checkpoint, variable: str) -> Check:
+    """The weight files are there and whole, as far as that is seen without reading them."""
+    id, expected = f"{checkpoint.role}.weights", f"{variable}: all weight files, none cut short"
+    if isinstance(checkpoint.source, Hub):
+        return Check(id, SKIPPED, expected, "not on this host yet")
+    try:
+        number, total = checkpoint.outline
+    except NotReadError as error:
+        return Check(id, SKIPPED, expected, error.found)
+    except CheckpointError as error:
+        return Check(id, FAIL, f"{variable}: {error.expected}", error.found, error.fix)
+    return Check(id, PASS, expected, f"{number} files of {total} bytes")
 
 
 def _told(checkpoint: Checkpoint | None) -> dict[str, object] | None:

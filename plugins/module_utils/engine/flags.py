@@ -10,6 +10,7 @@ have ends its start with argparse's "unrecognized arguments", exit status 2.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -110,6 +111,11 @@ SPECULATIVE = tuple(
         ("--speculative-use-block-verification", "0.5.22", None, ""),
     )
 )
+
+
+def is_speculative(name: str) -> bool:
+    """Whether a flag belongs to speculative decoding, by its name."""
+    return re.search(r"speculative|(^--|-)spec(-|$)|eagle|^--uno-", name) is not None
 
 
 def aliases_in(words: Sequence[str]) -> dict[str, str]:

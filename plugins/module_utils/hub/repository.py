@@ -60,7 +60,7 @@ def resolve(repo_id: str, revision: str, endpoint: str, token: str | None, timeo
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     where = f"{repo_id} at revision {revision} on {endpoint}"
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
+        with urllib.request.build_opener().open(request, timeout=timeout) as answer:
             body = answer.read(_ANSWER_LIMIT_BYTES)
     except urllib.error.HTTPError as error:
         raise HubError(_refusal(error.code, where, bool(token))) from error

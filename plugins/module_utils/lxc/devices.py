@@ -49,6 +49,21 @@ class Device:
         return f"{self.type} {self.major}:{self.minor}"
 
 
+def fixed_minor(path: str) -> int | None:
+    """The minor that a node of NVIDIA's has by its name; None for a name that is not known."""
+    named = {"nvidiactl": 255, "nvidia-modeset": 254, "nvidia-uvm": 0, "nvidia-uvm-tools": 1}
+    match = re.fullmatch(r"/dev/(?:nvidia(\d+)|nvidia-caps/nvidia-cap(\d+)|(nvidia[a-z-]+))", path)
+    if not match:
+        return None
+    number = match.group(1) or match.group(2)
+    return int(number) if number else named.get(match.group(3))
+
+
+def is_dynamic(major: int) -> bool:
+    """Is it a major that the kernel hands out at load time?"""
+    return any(major in numbers for numbers in DYNAMIC_MAJORS)
+
+
 @dataclass(frozen=True)
 class Gpu:
     """One GPU of the host. ``index`` is nvidia-smi's (order of the PCI bus), ``minor`` that of /dev/nvidia<minor>."""
@@ -97,7 +112,8 @@ def find_gpus(proc_dir: str) -> list[Gpu]:
             text = (folder / "information").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+        parts = [line.partition(":") for line in text.splitlines()]
+        fields = {part[0].strip(): part[2].strip() for part in parts}
         minor = fields.get("Device Minor", "")
         if minor.isdigit():
             found.append((folder.name.lower(), int(minor), fields.get("GPU UUID", "")))
