@@ -144,7 +144,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command in ("up", "down", "reboot"):
         return change(lab, arguments)
     if arguments.command == "shell":
-        return execute(lab, arguments.host, ["bash", "--login"])
+        return execute(lab, arguments.host, ["sh", "-c", "cd && exec bash --login"])
     if arguments.command == "exec":
         words = arguments.words
         return execute(lab, arguments.host, words[1:] if words[:1] == ["--"] else words)
