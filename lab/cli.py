@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -159,13 +160,19 @@ def dispatch(arguments: argparse.Namespace) -> int:
 def change(lab: Lab, arguments: argparse.Namespace) -> int:
     """The commands that change a lab, one at a time."""
     machine.require_root()
-    with locked(lab.lock_file):
-        if arguments.command == "up":
-            up(lab, None if arguments.mount is None else [Mount.parse(text) for text in arguments.mount])
-        elif arguments.command == "down":
-            down(lab)
-        else:
-            reboot(lab)
+    # Folders made here show in the hosts' overlays.
+    os.umask(0o022)
+    try:
+        with locked(lab.lock_file):
+            if arguments.command == "up":
+                up(lab, None if arguments.mount is None else [Mount.parse(text) for text in arguments.mount])
+            elif arguments.command == "down":
+                down(lab)
+            else:
+                reboot(lab)
+    except KeyboardInterrupt:
+        print(f"run `python3 -m lab down --id {lab.id}` to remove what there is", file=sys.stderr)
+        raise
     with suppress(OSError):
         # Refused unless this was the last lab.
         STATE_ROOT.rmdir()
@@ -188,5 +195,5 @@ def main() -> int:
         print(f"error: {error.filename}: permission denied; the lab needs root", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; `python3 -m lab down` removes what there is", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         return 130
