@@ -4,6 +4,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # remove-cgroups.sh NAME: remove what LXC left of the container NAME's cgroups. To be called under v2.sh.
 root=/sys/fs/cgroup
+# Processes are left only where LXC could not stop the container: its state folder was removed by hand, say.
+for kill in "$root/lxc.payload.$1/cgroup.kill" "$root/lxc.monitor.$1/cgroup.kill"; do
+    [ ! -e "$kill" ] || echo 1 > "$kill"
+done
 tries=0
 while [ -d "$root/lxc.payload.$1" ] || [ -d "$root/lxc.monitor.$1" ]; do
     # A process that was just killed may hold its cgroup for a moment.
