@@ -49,11 +49,12 @@ def up(lab: Lab, wanted: Sequence[Mount] | None) -> None:
     machine.install_packages()
     lab.state.mkdir(parents=True, exist_ok=True)
     lab.state.chmod(0o700)
+    # First, as it is where an id can turn out to be taken.
+    network.up(lab)
     paths = record.images if record else {name: str(image.ensure()) for name, image in images().items()}
     if gone := [path for path in paths.values() if not Path(path).is_dir()]:
         raise LabError(f"lab '{lab.id}' was made on {gone[0]}, which is gone; run `python3 -m lab down --id {lab.id}`")
     Record(mounts, paths, ready=False).save(lab)
-    network.up(lab)
     if not hosts.running(lab):
         hosts.prepare(lab, paths, mounts)
     hosts.start_pve(lab)
