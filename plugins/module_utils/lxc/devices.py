@@ -20,6 +20,9 @@ from pathlib import Path
 
 NVIDIA_MAJOR = 195
 NODE_PREFIX = "/dev/nvidia"
+CAPS_FOLDER = "/dev/nvidia-caps"
+# The driver's own mode for them (DeviceFileMode: 256): who may open them may partition the GPU.
+CAPS_MODE = "0400"
 # The kernel hands out majors from these ranges (include/linux/fs.h, CHRDEV_MAJOR_DYN_END and CHRDEV_MAJOR_DYN_EXT_END).
 DYNAMIC_MAJORS = (range(234, 255), range(384, 512))
 
@@ -206,7 +209,7 @@ def control_devices(majors: Mapping[str, int], extras: Extras, caps: Sequence[in
         found.append(Device("/dev/nvidia-modeset", gpu_major, 254))
     if extras.caps:
         major = _major(majors, needed["nvidia-caps"])
-        found += [Device(f"/dev/nvidia-caps/nvidia-cap{minor}", major, minor) for minor in caps]
+        found += [Device(f"{CAPS_FOLDER}/nvidia-cap{minor}", major, minor, CAPS_MODE) for minor in caps]
     return found
 
 

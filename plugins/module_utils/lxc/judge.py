@@ -25,6 +25,7 @@ from .config import (
     split_lines,
 )
 from .devices import (
+    CAPS_MODE,
     Device,
     Extras,
     Gpu,
@@ -181,7 +182,10 @@ def plan(
             checks.append(Check(name, FAIL, "at least one GPU", "the driver lists none on this host", fix))
             continue
         wanted = [gpu_device(majors, gpu) for gpu in chosen] + control
-        granted[grant.vmid] = tuple(replace(d, mode=grant.mode, uid=grant.uid, gid=grant.gid) for d in wanted)
+        granted[grant.vmid] = tuple(
+            device if device.mode == CAPS_MODE else replace(device, mode=grant.mode, uid=grant.uid, gid=grant.gid)
+            for device in wanted
+        )
         told = ", ".join(device.path for device in granted[grant.vmid])
         checks.append(Check(name, PASS, "GPUs of this host", told))
     return Plan(tuple(nodes), granted, tuple(checks))
