@@ -115,7 +115,8 @@ def find_gpus(proc_dir: str) -> list[Gpu]:
             text = (folder / "information").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+        parts = [line.partition(":") for line in text.splitlines()]
+        fields = {part[0].strip(): part[2].strip() for part in parts}
         minor = fields.get("Device Minor", "")
         if minor.isdigit():
             found.append((folder.name.lower(), int(minor), fields.get("GPU UUID", "")))

@@ -1,0 +1,143 @@
+#!/usr/bin/python
+# Copyright (c) 2026, gpuserve contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: sglang_args
+short_description: Judges an SGLang argument list before anything is started
+version_added: 0.1.0
+description:
+  - Says whether SGLang would start with this argument list, and which of its values it would silently change.
+  - No weights are loaded and no GPU is needed. What could not be judged is returned as a skipped check with the reason.
+author:
+  - gpuserve contributors (@gpuserve)
+options:
+  args:
+    description:
+      - The exact list that follows C(python -m sglang.launch_server).
+    type: list
+    elements: str
+    required: true
+  version:
+    description:
+      - The SGLang release the list is meant for.
+    type: str
+  venv:
+    description:
+      - The virtual environment SGLang is, or will be, installed in.
+    type: path
+    required: true
+  environment:
+    description:
+      - Environment variables the engine will be started with.
+    type: dict
+    default: {}
+  allow_adjusted:
+    description:
+      - Flags whose silent change by the engine is accepted, for example V(speculative-num-draft-tokens).
+        Such a change is then a warning.
+    type: list
+    elements: str
+    default: []
+  timeout:
+    description:
+      - Seconds the engine's own judgement may take.
+    type: int
+    default: 120
+  names:
+    description:
+      - For each flag the variable in which it was set. Messages name that variable beside the flag.
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Never changes anything, so check mode runs the same way.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Judge the arguments of the server
+  gpuserve.sglang.sglang_args:
+    venv: /opt/sglang/venv
+    version: 0.5.20
+    args:
+      - --model-path
+      - /srv/models/base
+      - --speculative-algorithm
+      - EAGLE3
+      - --speculative-draft-model-path
+      - /srv/models/drafter
+      - --speculative-num-steps
+      - "3"
+      - --speculative-eagle-topk
+      - "1"
+      - --speculative-num-draft-tokens
+      - "4"
+    names:
+      --speculative-num-steps: sglang_server_speculative_num_steps
+"""
+
+RETURN = r"""
+valid:
+  description: Whether no check failed. Skipped checks are listed in RV(checks), they count neither way.
+  type: bool
+  returned: always
+resolved:
+  description: Every setting as the engine resolved it, empty where the engine itself was not asked.
+  type: dict
+  returned: always
+adjusted:
+  description: Values that the engine changed, each with the flag, what was asked, what is effective and the reason.
+  type: list
+  elements: dict
+  returned: always
+checks:
+  description: The rules that were applied, each with id, status, expected, actual, fix and source.
+  type: list
+  elements: dict
+  returned: always
+summary:
+  description: One sentence with the number of checks of each status.
+  type: str
+  returned: always
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failure_message, summary
+from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.arguments import judge
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "args": {"type": "list", "elements": "str", "required": True},
+            "version": {"type": "str"},
+            "venv": {"type": "path", "required": True},
+            "environment": {"type": "dict", "default": {}},
+            "allow_adjusted": {"type": "list", "elements": "str", "default": []},
+            "timeout": {"type": "int", "default": 120},
+            "names": {"type": "dict", "default": {}},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        verdict = judge(**module.params)
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    result = {
+        "changed": False,
+        "valid": verdict.valid,
+        "resolved": verdict.resolved,
+        "adjusted": verdict.adjusted,
+        "checks": as_dicts(verdict.checks),
+        "summary": summary("SGLang arguments", verdict.checks),
+    }
+    if not verdict.valid:
+        module.fail_json(msg=failure_message("SGLang arguments", verdict.checks), **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpuserve.sglang.plugins.modules import sglang_args
+
+MODULE = Path(sglang_args.__file__)
+
+
+def run(**params: object) -> dict[str, object]:
+    """The module as Ansible runs it: a process of its own that reads its parameters and prints JSON."""
+    done = subprocess.run(
+        [sys.executable, str(MODULE)],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": params}),
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    result: dict[str, object] = json.loads(done.stdout)
+    return result
+
+
+RIGHT = ["--model-path", "/m", "--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", "/d"]
+
+
+def test_right_list_without_a_venv_says_what_was_not_judged(tmp_path: Path) -> None:
+    result = run(args=RIGHT, venv=str(tmp_path), version="0.5.20")
+    assert (result["valid"], result["changed"], result["resolved"], result["adjusted"]) == (True, False, {}, [])
+    assert result["summary"] == "SGLang arguments: 4 passed, 1 not checked"
+    engine = result["checks"][0]  # type: ignore[index]
+    assert (engine["id"], engine["status"]) == ("args.engine", "skipped")
+    assert f"there is no {tmp_path}/bin/python yet" in engine["actual"]
+
+
+def test_wrong_list_fails_with_flag_variable_and_fix(tmp_path: Path) -> None:
+    args = [*RIGHT, "--speculative-num-draft-tokens", "3"]
+    names = {"--speculative-num-draft-tokens": "sglang_server_speculative_num_draft_tokens"}
+    result = run(args=args, venv=str(tmp_path), version="0.5.20", names=names)
+    assert result["failed"] is True
+    assert result["valid"] is False
+    assert "--speculative-num-draft-tokens (sglang_server_speculative_num_draft_tokens) = 3" in str(result["msg"])
+    assert "fix: set all three" in str(result["msg"])
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_check_mode_judges_as_well(tmp_path: Path, check_mode: bool) -> None:
+    assert run(args=RIGHT, venv=str(tmp_path), version="0.5.20", _ansible_check_mode=check_mode)["valid"] is True
+
+
+def test_bad_version_is_one_sentence(tmp_path: Path) -> None:
+    result = run(args=RIGHT, venv=str(tmp_path), version="latest")
+    assert result["msg"] == (
+        "'latest' is not a version; write it as the package does, for example 0.5.20 or 0.5.13.post1"
+    )
