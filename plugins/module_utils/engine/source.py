@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .outline import ClassOutline, FileOutline, outline, read_source
-from .packages import EngineMissingError, Packages, read_packages
+from .packages import EngineMissingError, Packages, plugins_in, read_packages
 from .versions import Version
 
 # A drafter's class by its name; no release marks them otherwise.
@@ -63,7 +63,11 @@ class Architecture:
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """An installed SGLang; ``algorithms`` is what the command line takes, ``members`` what the class defines."""
+    """An installed SGLang.
+
+    ``algorithms`` is what the command line takes, ``members`` what the class defines, ``plugins`` the packages that may
+    add to both, ``problems`` what could not be understood.
+    """
 
     packages: Packages
     version: Version
@@ -75,6 +79,7 @@ class EngineInfo:
     flags: Mapping[str, DeclaredFlag]
     base_architectures: Mapping[str, Architecture]
     draft_architectures: Mapping[str, Architecture]
+    plugins: tuple[str, ...]
     problems: tuple[str, ...]
 
     @property
@@ -91,7 +96,7 @@ class EngineInfo:
 def read_engine(site_packages: str | Path) -> EngineInfo:
     """Reads the SGLang in a site-packages folder, or in a folder with unpacked wheels.
 
-    What could not be understood is told in ``problems``. Raises EngineMissingError when there is no SGLang.
+    Raises EngineMissingError when there is no SGLang.
     """
     packages = read_packages(Path(site_packages))
     srt = packages.folder / "sglang" / "srt"
@@ -119,6 +124,7 @@ def read_engine(site_packages: str | Path) -> EngineInfo:
         flags=flags,
         base_architectures={name: model for name, model in registered.items() if not _DRAFT.search(name)},
         draft_architectures={name: model for name, model in registered.items() if _DRAFT.search(name)},
+        plugins=plugins_in(packages.folder),
         problems=tuple(reader.problems),
     )
 
