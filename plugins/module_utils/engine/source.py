@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -232,7 +232,7 @@ class _Reader:
             main = str(cli_name.value) if isinstance(cli_name, ast.Constant) else "--" + name.replace("_", "-")
             default = _value(field.value, constants)
             aliases = _value(keywords.get("aliases"), constants)
-            for flag in (main, *(aliases if isinstance(aliases, list) else [])):
+            for flag in _with_opposite([main, *(aliases if isinstance(aliases, list) else [])], keywords):
                 alias_of = main if flag != main else ""
                 yield DeclaredFlag(flag, alias_of, default, choices, text, f"{file}:{field.lineno}")
         for call in ast.walk(node):
@@ -243,7 +243,7 @@ class _Reader:
             default = _default(keywords, fields, constants)
             choices, text = _choices(keywords.get("choices"), constants)
             long = [name for name in names if isinstance(name, str) and name.startswith("--")]
-            for flag in long:
+            for flag in _with_opposite(long, keywords):
                 alias_of = long[0] if flag != long[0] else ""
                 yield DeclaredFlag(flag, alias_of, default, choices, text, f"{file}:{call.lineno}")
 
@@ -396,6 +396,12 @@ def _literal_type(kind: ast.expr) -> ast.expr | None:
     if _head(kind) != "Literal" or not isinstance(kind, ast.Subscript):
         return None
     return kind.slice if isinstance(kind.slice, ast.Tuple) else ast.Tuple(elts=[kind.slice], ctx=ast.Load())
+
+
+def _with_opposite(names: Sequence[str], keywords: Mapping[str, ast.expr]) -> list[str]:
+    """The names of a flag; argparse.BooleanOptionalAction adds ``--no-`` to each."""
+    opposite = getattr(keywords.get("action"), "attr", "") == "BooleanOptionalAction"
+    return [*names, *("--no-" + name[2:] for name in names if opposite)]
 
 
 def _default(

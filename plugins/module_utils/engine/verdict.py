@@ -150,12 +150,14 @@ def _refused(answer: Answer, situation: Situation, ask: Question) -> Check:
 
 
 def _blamed(answer: Answer, situation: Situation) -> list[str]:
-    """The flags that an error speaks of: in its message, else in the line of source that failed."""
+    """The flags that an error speaks of: by name in its message, by a value there, by name in the line that failed."""
     known = situation.engine.flags if situation.engine else {flag.name: flag for flag in f.SPECULATIVE}
     for text in (answer.message, answer.place.code):
         found = re.findall(r"--[a-z][a-z0-9-]+", text)
         found += ["--" + word.replace("_", "-") for word in re.findall(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+", text)]
         flags = [flag for flag in dict.fromkeys(found) if flag in known or flag in situation.line]
+        words = set(re.findall(r"[^\s'\",:;()]+", text))
+        flags = flags or [flag for flag, values in situation.line.values.items() if words & set(values)]
         if flags:
             return flags
     return []

@@ -136,6 +136,11 @@ def test_the_parser_s_refusal_names_flag_and_variable(venv: Path) -> None:
     assert check_of(found, "engine").fix == "change or remove --tensor-parallel-size, --tp-size"
 
 
+def test_a_value_too_many_names_the_flag_before_it(venv: Path) -> None:
+    engine = check_of(put(venv, "--model-path org/model --device cpu --verbose yes"), "engine")
+    assert (engine.actual, engine.fix) == ("unrecognized arguments: yes", "change or remove --verbose")
+
+
 def test_unknown_algorithm(venv: Path) -> None:
     found = put(venv, EAGLE3.replace("EAGLE3", "DDTREE"))
     assert "Unknown speculative algorithm name: DDTREE" in check_of(found, "engine").actual
