@@ -93,7 +93,7 @@ def ask(python: Path, args: Sequence[str], environment: Mapping[str, str], timeo
             told, noise = process.communicate(question, timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            _, noise = process.communicate()
+            noise = process.communicate()[1]
             return Answer("timeout", message=f"no answer within {timeout:g} s; last lines: {_last_lines(noise)}")
     try:
         answer = json.loads(told)
