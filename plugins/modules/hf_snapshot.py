@@ -50,7 +50,7 @@ options:
   seed:
     description:
       - Another host's folder that this module filled with the same repository, as C(user@host:/folder).
-      - Its files come by rsync over ssh.
+      - Its files come by rsync over ssh. In check mode it is not asked, but the Hub.
     type: str
   seed_key:
     description: The file of the private ssh key for O(seed) on this host. That of the user by default.
@@ -236,10 +236,10 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import
 ERRORS = (SnapshotError, repository.HubError, OSError)
 
 
-def request_of(params: dict[str, Any]) -> snapshot.Request:
+def request_of(params: dict[str, Any], check_mode: bool) -> snapshot.Request:
     """The parameters as a request. Raises SnapshotError."""
     seed = None
-    if params["seed"]:
+    if params["seed"] and not check_mode:
         address, _, folder = params["seed"].partition(":")
         if not address or not folder.startswith("/") or address.startswith("-"):
             raise SnapshotError(f"seed {params['seed']!r} is not of the form user@host:/folder; correct it")
@@ -401,7 +401,7 @@ def main() -> None:
             "can move; fix: give the commit, or set allow_moving: true once to have it resolved and shown"
         )
     try:
-        request = request_of(params)
+        request = request_of(params, module.check_mode)
         if params["state"] == "absent":
             absent(module, request)
         else:

@@ -31,6 +31,8 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import reposit
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.repository import Entry
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import SnapshotError
 
+# Read now: when a transfer goes on by itself, the files that Ansible sent for the module are gone.
+_WORKER = inspect.getsource(worker)
 _LAST_LINES = 15
 _BLOCK_BYTES = 4 << 20
 # rsync(1), EXIT VALUES: 12 and 30 stream and timeout, 10 socket, 255 is ssh's own.
@@ -154,7 +156,7 @@ class HubFetcher(Fetcher):
             "files": [{"path": w.entry.path, "size": w.entry.size, "partial": str(w.partial)} for w in wanted],
         }
         process = subprocess.Popen(
-            [source.python, "-I", "-c", inspect.getsource(worker)],
+            [source.python, "-I", "-c", _WORKER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -322,14 +324,15 @@ class Seed:
 
     def refused(self, status: int, said: str) -> SnapshotError:
         """What rsync's end means."""
-        last = " ".join(said.strip().splitlines()[-2:])
+        # What ssh, or the other side, says first is the cause; rsync's own complaints follow.
+        cause = next((line for line in said.splitlines() if line.strip()), "no word")
         if status == 255:
             fix = f"let this host's root reach {self.address} by ssh without a question (key, known host)"
         elif status == 23:
             fix = f"bring the model to {self.address} first"
         else:
             fix = f"look at {self.address}, and run again"
-        return SnapshotError(f"{self}: rsync ended with status {status} ({last}); {fix}")
+        return SnapshotError(f"{self}: rsync ended with status {status} ({cause}); {fix}")
 
 
 class SeedFetcher(_Threads):

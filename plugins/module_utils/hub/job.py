@@ -89,7 +89,9 @@ def sentence(progress: Progress) -> str:
     doing = {"check": "checked", "bring": "brought"}[progress.phase]
     share = 100 * progress.done / progress.total
     text = f"{doing} {amount(progress.done)} of {amount(progress.total)} ({share:.0f} %), "
-    text += f"{progress.files_done} of {progress.files} files, {amount(progress.rate)}/s"
+    text += f"{progress.files_done} of {progress.files} files"
+    if progress.rate:
+        text += f", {amount(progress.rate)}/s"
     if progress.left is not None and progress.done < progress.total:
         text += f", {duration(progress.left)} left"
     return f"{text}; {progress.note}" if progress.note else text
