@@ -334,7 +334,7 @@ def _sum(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]]) -> 
         kv_per_token_counted=counted,
         max_total_tokens=tokens,
         tokens_without_drafter=without,
-        largest_context=min(tokens, text.context),
+        largest_context=min(tokens, text.context()),
         outside=before - share,
         needed_outside=needed,
     )
@@ -362,7 +362,7 @@ def _judge(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]], s
         return [*checks, Check("vram.tokens", SKIPPED, "room for the context", reason, "", source)]
     text = read["base"][0].config.text_part
     asked = question.context_length
-    wanted = asked if asked is not None else text.context
+    wanted = asked if asked is not None else text.context()
     expected = f"room for one request of {wanted} tokens" + ("" if asked is not None else ", the base's own limit")
     found = f"{sum_.max_total_tokens} tokens at {sum_.kv_per_token_counted} bytes each"
     cost = sum_.tokens_without_drafter - sum_.max_total_tokens

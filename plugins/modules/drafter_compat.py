@@ -168,7 +168,7 @@ base:
   type: dict
   returned: when it could be read
 drafter:
-  description: What was read of the drafter.
+  description: What was read of the drafter, and the base's layers that an EAGLE-3 drafter will really be fed from.
   type: dict
   returned: when it could be read
 bytes_read:

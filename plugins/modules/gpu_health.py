@@ -134,6 +134,7 @@ options:
   ignore:
     description:
       - Ids of checks that must not stop the run. They are returned all the same, with their status.
+      - An id that no check of the run has is warned about.
     type: list
     elements: str
     default: []
@@ -324,6 +325,8 @@ def main() -> None:
             timeout=module.params["timeout"],
         )
     )
+    for name in sorted(set(module.params["ignore"]) - {check.id for check in health.checks}):
+        module.warn(f"ignore: {name} is no check of this run")
     ignored = [check for check in failing(health.checks) if check.id in module.params["ignore"]]
     stopping = [check for check in health.checks if check not in ignored]
     result = {

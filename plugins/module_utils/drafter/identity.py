@@ -53,6 +53,26 @@ def base_class(base: Checkpoint, request: Request) -> list[Check]:
     return [Check(id, "warn", expected, f"{name}, which it does not register", fix, request.where("srt/models"))]
 
 
+def model_type(checkpoint: Checkpoint, request: Request) -> list[Check]:
+    """The transformers library is told which config class to read config.json with. Raises ConfigError.
+
+    transformers 5.12 models/auto/configuration_auto.py from_pretrained; the 4.x releases fall back on the path's name.
+    """
+    id, name = f"{checkpoint.role}.model_type", checkpoint.config.text("model_type")
+    fix = f"set {request.variable(checkpoint.role)} to a checkpoint whose config.json has it"
+    return [
+        verdict(
+            id,
+            name is not None,
+            f"model_type in {checkpoint.config.where}",
+            name or "no such key",
+            fix,
+            "transformers models/auto/configuration_auto.py",
+            otherwise="fail" if request.since("0.5.10") else "warn",
+        )
+    ]
+
+
 def captures(pair: Pair) -> list[Check]:
     """The base hands out the states that the drafter reads, and its embedding and head."""
     request, name = pair.request, pair.base.config.architecture or ""

@@ -158,6 +158,19 @@ def test_damaged_weights_are_told_once(tmp_path: Path) -> None:
     assert [check.id for check in answer.checks if check.status == "fail"] == ["drafter.weights"]
 
 
+def test_what_was_read_is_returned_normalised(tmp_path: Path) -> None:
+    base = small.write(tmp_path / "base", small.kimi_config(), {})
+    config = small.mla_drafter_config()
+    drafter = small.write(tmp_path / "drafter", config, small.mla_drafter_shapes(config))
+    answer = compare(base, drafter)
+    assert answer.base is not None
+    assert answer.drafter is not None
+    assert (answer.base["hidden_size"], answer.base["context"], answer.base["dtype"]) == (64, 4096, "bfloat16")
+    assert answer.base["architectures"] == ["KimiK25ForConditionalGeneration"]
+    assert answer.drafter["captured_layers"] == [2, 4, 6]
+    assert answer.drafter["draft_vocab_size"] == small.VOCAB
+
+
 def test_the_base_as_its_own_drafter(tmp_path: Path) -> None:
     _, drafter = small.llama_pair(tmp_path)
     answer = compare(drafter, drafter)
