@@ -155,7 +155,7 @@ def inspect(path: Path) -> State:
         for info in sorted(site.glob("*.dist-info")):
             if info.name.startswith("~"):
                 continue
-            name, _, version = info.name[: -len(".dist-info")].rpartition("-")
+            name, dummy, version = info.name[: -len(".dist-info")].rpartition("-")
             name = normal(name)
             if name in infos:
                 # Two versions of one package: pip was killed between the two.

@@ -134,8 +134,10 @@ class Request:
         """A hash of everything that decides which packages are installed.
 
         Raises:
-            VenvError: the lock cannot be read, or a requirement names no package.
+            VenvError: nothing is asked for, the lock cannot be read, or a requirement names no package.
         """
+        if self.lock_text is None and not self.requirements and not self.requirements_no_deps:
+            raise VenvError("nothing is asked for; give requirements, a lock or a wheelhouse")
         told: list[object]
         if self.lock_text is not None:
             told = [names.lock_lines(self.lock_text)] if self.locked else []

@@ -26,7 +26,9 @@ LOCK = "lock.txt"
 MANIFEST = "wheelhouse.json"
 _INCOMING = "incoming"
 _CONSTRAINTS = "constraints.txt"
+_ASKED = "asked.txt"
 _HELD = ".lock"
+_OURS = (LOCK, MANIFEST, _INCOMING, _CONSTRAINTS, _ASKED, _HELD)
 
 
 class WheelhouseError(Exception):
@@ -35,29 +37,35 @@ class WheelhouseError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What must be in the house: requirements with their dependencies, and ones whose dependencies are left out.
+    """What must be in the house.
 
-    ``source`` is where they come from; it must name no wheelhouse.
+    Either a lock (the text of a requirements file with hashes), or requirements with and without their dependencies,
+    held by constraints. ``source`` is where they come from; it must name no wheelhouse.
     """
 
     requirements: tuple[str, ...]
     requirements_no_deps: tuple[str, ...]
     python: str
     constraints: tuple[str, ...] = ()
+    lock: str | None = None
     source: pip.Source = field(default_factory=pip.Source)
 
     def key(self) -> str:
         """A hash of the request and of the interpreter it is for: the same key means the same wheels will do.
 
         Raises:
-            WheelhouseError: a requirement names no package, or the interpreter does not start.
+            WheelhouseError: nothing is asked for, a requirement names no package, or the interpreter does not start.
         """
-        told = [sorted(self.requirements), sorted(self.requirements_no_deps), sorted(self.constraints)]
+        if self.lock is None and not self.requirements and not self.requirements_no_deps:
+            raise WheelhouseError("nothing is asked for; give requirements or a lock")
+        told: list[object] = [sorted(self.requirements), sorted(self.requirements_no_deps), sorted(self.constraints)]
         try:
             for text in (*self.requirements, *self.requirements_no_deps, *self.constraints):
                 names.requirement_name(text)
+            if self.lock is not None:
+                told = [names.lock_lines(self.lock)] if names.locked(self.lock) else []
         except ValueError as error:
-            raise WheelhouseError(str(error)) from error
+            raise WheelhouseError(f"what is asked for cannot be used: {error}") from error
         version = _run([self.python, "-I", "-VV"], f"{self.python} -VV").strip()
         return hashlib.sha256(json.dumps([*told, version]).encode()).hexdigest()
 
@@ -161,25 +169,26 @@ def _drop_damaged(path: Path, house: Wheelhouse | None) -> None:
 
 
 def _refuse_what_is_no_wheelhouse(path: Path) -> None:
-    others = sorted(
-        item.name
-        for item in path.iterdir()
-        if item.suffix != ".whl" and item.name not in (LOCK, MANIFEST, _INCOMING, _CONSTRAINTS, _HELD)
-    )
+    others = sorted(item.name for item in path.iterdir() if item.suffix != ".whl" and item.name not in _OURS)
     if others:
         raise WheelhouseError(f"{path} holds {', '.join(others[:5])}; name a folder for wheels alone")
 
 
 def _gather(path: Path, incoming: Path, request: Request) -> None:
     pip_ = [request.python, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    constraints = path / _CONSTRAINTS
-    constraints.write_text("".join(f"{line}\n" for line in request.constraints), encoding="utf-8")
     indexes = request.source.arguments()
-    found = [*indexes, "--find-links", str(path), "--dest", str(incoming), "--constraint", str(constraints)]
-    if request.requirements:
-        _run([*pip_, "download", "--quiet", *found, *request.requirements], "pip download")
-    if request.requirements_no_deps:
-        _run([*pip_, "download", "--quiet", "--no-deps", *found, *request.requirements_no_deps], "pip download")
+    found = ["--find-links", str(path), "--dest", str(incoming)]
+    if request.lock is not None:
+        held = path / _ASKED
+        held.write_text(request.lock, encoding="utf-8")
+        runs = [["--no-deps", "--require-hashes", "--requirement", str(held)]]
+    else:
+        held = path / _CONSTRAINTS
+        held.write_text("".join(f"{line}\n" for line in request.constraints), encoding="utf-8")
+        alone = ["--no-deps", *request.requirements_no_deps] if request.requirements_no_deps else []
+        runs = [["--constraint", str(held), *run] for run in (list(request.requirements), alone) if run]
+    for run in runs:
+        _run([*pip_, "download", "--quiet", *indexes, *found, *run], "pip download")
     for source in [item for item in sorted(incoming.iterdir()) if item.suffix != ".whl"]:
         _run(
             [*pip_, "wheel", "--quiet", *indexes, "--no-deps", "--wheel-dir", str(incoming), str(source)],

@@ -299,7 +299,7 @@ BREAKS: list[tuple[Callable[[Path], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("breaks", "problem"), BREAKS, ids=[breaks.__name__ for breaks, _ in BREAKS])
+@pytest.mark.parametrize(("breaks", "problem"), BREAKS, ids=[breaks.__name__ for breaks, dummy in BREAKS])
 def test_whatever_it_was_it_is_whole_after_one_run(
     breaks: Callable[[Path], None], problem: str, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,7 +366,7 @@ def test_what_is_not_accepted_stays_unfinished_and_is_judged_again(made: Made) -
         judged.append(path)
         raise ValueError("not with this engine")
 
-    for _ in range(2):
+    for dummy in range(2):
         with pytest.raises(ValueError, match="not with this engine"):
             venv.converge(request, accept=refuse)
     assert judged == [made.path, made.path]

@@ -58,7 +58,7 @@ def test_a_venv_is_installed_from_it(tmp_path: Path, request_: wheelhouse.Reques
 
 
 def test_a_house_that_is_whole_is_left_alone(tmp_path: Path, request_: wheelhouse.Request) -> None:
-    first, _ = wheelhouse.build(tmp_path / "house", request_)
+    first, dummy = wheelhouse.build(tmp_path / "house", request_)
     again, changed = wheelhouse.build(tmp_path / "house", request_)
     assert (again, changed) == (first, False)
 
@@ -76,7 +76,7 @@ def test_constraints_hold_a_version_and_are_part_of_the_request(tmp_path: Path, 
 @pytest.mark.parametrize("broken", ["wheel gone", "wheel cut", "lock gone", "manifest cut"])
 def test_a_house_that_is_not_whole_is_filled_again(broken: str, tmp_path: Path, request_: wheelhouse.Request) -> None:
     path = tmp_path / "house"
-    first, _ = wheelhouse.build(path, request_)
+    first, dummy = wheelhouse.build(path, request_)
     wheel = path / "alpha-1.0-py3-none-any.whl"
     if broken == "wheel gone":
         wheel.unlink()
@@ -97,7 +97,7 @@ def test_what_a_killed_run_left_does_not_end_in_the_lock(tmp_path: Path, request
     path = tmp_path / "house"
     wheels.wheel(path / "incoming", "foreign", "1.0")
     wheels.wheel(path, "stranger", "1.0")
-    house, _ = wheelhouse.build(path, request_)
+    house, dummy = wheelhouse.build(path, request_)
     assert not [name for name in house.wheels if name.startswith(("foreign", "stranger"))]
 
 
@@ -117,7 +117,7 @@ def test_a_source_package_becomes_a_wheel(tmp_path: Path, index: Path) -> None:
     )
     with tarfile.open(index / "omega-1.0.tar.gz", "w:gz") as packed:
         packed.add(source, "omega-1.0")
-    house, _ = wheelhouse.build(tmp_path / "house", wheelhouse.Request(("omega",), (), venvs.PYTHON))
+    house, dummy = wheelhouse.build(tmp_path / "house", wheelhouse.Request(("omega",), (), venvs.PYTHON))
     assert list(house.wheels) == ["omega-1.0-py3-none-any.whl"]
 
 
