@@ -19,22 +19,27 @@ from .python.state import read_record
 
 
 class NotAcceptable(Exception):
-    """Checks failed; nothing was changed, or the venv was left unfinished so that the next run judges it again."""
+    """Checks failed; nothing was changed, or the venv was left unfinished so that the next run judges it again.
 
-    def __init__(self, checks: Sequence[Check]) -> None:
+    ``stopping`` are those of ``checks`` that failed and are not ignored.
+    """
+
+    def __init__(self, checks: Sequence[Check], stopping: Sequence[Check]) -> None:
         super().__init__()
-        self.checks = checks
+        self.checks, self.stopping = checks, stopping
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What is asked for.
 
-    ``keep`` is how many other engines stay beside this one (None: all). ``system_packages`` are looked for, not
-    installed. ``names`` maps the names of this module's parameters to those that the operator knows them by.
+    ``ignore`` has the ids of checks that may fail. ``keep`` is how many other engines stay beside this one (None: all).
+    ``system_packages`` are looked for, not installed. ``names`` maps the names of this module's parameters to those
+    that the operator knows them by.
     """
 
     request: venv.Request
+    ignore: Sequence[str] = ()
     keep: int | None = None
     system_packages: Sequence[str] = ()
     names: Mapping[str, str] = field(default_factory=dict)
@@ -65,8 +70,7 @@ def converge(wanted: Wanted, check_mode: bool = False) -> Result:
     """
     asked = _pins(wanted)
     checks = asked.checks()
-    if failing(checks):
-        raise NotAcceptable(checks)
+    _stop(checks, wanted.ignore)
     missing = debian.missing(wanted.system_packages)
     request = wanted.request
     if request.lock_text is None:
@@ -77,8 +81,7 @@ def converge(wanted: Wanted, check_mode: bool = False) -> Result:
         if not asked.asks_for_engine:
             return
         after.extend(survey(read_engine(site_packages_of(path))).checks())
-        if failing(after):
-            raise NotAcceptable(after)
+        _stop(after, wanted.ignore)
 
     outcome = venv.converge(request, check_mode, accept)
     # What the files tell counts more than what the request told.
@@ -89,6 +92,12 @@ def converge(wanted: Wanted, check_mode: bool = False) -> Result:
         for path in removed:
             siblings.remove(path)
     return Result(outcome, checks, missing, removed, [sibling for sibling in old if sibling.used_by is not None])
+
+
+def _stop(checks: Sequence[Check], ignore: Sequence[str]) -> None:
+    stopping = [check for check in failing(checks) if check.id not in ignore]
+    if stopping:
+        raise NotAcceptable(checks, stopping)
 
 
 def _old(path: Path, keep: int) -> list[siblings.Sibling]:

@@ -74,6 +74,11 @@ options:
     description: Remove packages that the request does not bring. Pip, setuptools and wheel stay.
     type: bool
     default: false
+  ignore:
+    description: Ids of checks that may fail, for a version that deviates from the engine's metadata on purpose.
+    type: list
+    elements: str
+    default: []
   keep:
     description:
       - How many other engines stay in the folder beside O(path), the last finished ones. All of them by default.
@@ -170,6 +175,7 @@ summary:
 """
 
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuserve.sglang.plugins.module_utils import checks, debian, installation
@@ -201,6 +207,7 @@ def main() -> None:
             "index_url": {"type": "str"},
             "extra_index_urls": {"type": "list", "elements": "str", "default": []},
             "exclusive": {"type": "bool", "default": False},
+            "ignore": {"type": "list", "elements": "str", "default": []},
             "keep": {"type": "int"},
             "system_packages": {"type": "list", "elements": "str", "default": []},
             "names": {"type": "dict", "default": {}},
@@ -223,13 +230,16 @@ def main() -> None:
         exclusive=params["exclusive"],
     )
     where = {"venv": str(request.path), "python": str(state.interpreter(request.path))}
-    wanted = installation.Wanted(request, params["keep"], params["system_packages"], params["names"])
+    wanted = installation.Wanted(request, params["ignore"], params["keep"], params["system_packages"], params["names"])
     try:
         result = installation.converge(wanted, check_mode=module.check_mode)
     except installation.NotAcceptable as refused:
         judged = refused.checks
-        told = {"checks": checks.as_dicts(judged), "summary": checks.summary(str(request.path), judged)}
-        module.fail_json(msg=checks.failure_message(str(request.path), judged), **where, **told)
+        told: dict[str, Any] = {"checks": checks.as_dicts(judged), "summary": checks.summary(str(request.path), judged)}
+        lines = [told["summary"], *(check.sentence() for check in refused.stopping)]
+        ignore = params["names"].get("ignore", "ignore")
+        lines.append(f"To go on all the same, name the check in {ignore}.")
+        module.fail_json(msg="\n".join(lines), **where, **told)
     except (state.VenvError, debian.DebianError, OSError) as error:
         module.fail_json(msg=f"the venv {request.path} could not be brought to the wanted state: {error}", **where)
     outcome = result.outcome

@@ -79,6 +79,23 @@ def test_one_that_only_the_files_show_is_refused_on_every_run_until_it_is_right(
     assert not installation.converge(installation.Wanted(replace(asked.request))).changed
 
 
+def test_a_deviation_that_is_meant_passes_and_is_told(tmp_path: Path, empty_engine: Path) -> None:
+    house = tmp_path / "house"
+    path = venvs.copy(empty_engine, tmp_path / "engine")
+    asked = wanted(
+        house,
+        engine_wheels.sglang(house, "0.5.12", requires=["alpha==1.0"]),
+        wheels.wheel(house, "alpha", "2.0"),
+        engine=path,
+    )
+    with pytest.raises(installation.NotAcceptable) as refused:
+        installation.converge(asked)
+    assert [check.id for check in refused.value.stopping] == ["engine.packages_versions"]
+    result = installation.converge(replace(asked, ignore=["engine.packages_versions"]))
+    assert {check.id: check.status for check in result.checks}["engine.packages_versions"] == "fail"
+    assert not result.changed  # Every package was there already.
+
+
 def test_what_is_no_engine_is_not_judged(tmp_path: Path, empty_engine: Path) -> None:
     house = tmp_path / "house"
     path = venvs.copy(empty_engine, tmp_path / "cuda")
