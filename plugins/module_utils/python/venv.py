@@ -249,13 +249,27 @@ def _alone(path: Path) -> Iterator[int]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise VenvError("another run is still installing into it; wait for its end, or end it") from error
+            told = ", ".join(_holders(path)) or "unknown"
+            raise VenvError(
+                f"another run is still installing into it (process {told}); wait for its end, or end it"
+            ) from error
         else:
             yield held
         finally:
             os.close(held)
     finally:
         os.umask(umask)
+
+
+def _holders(path: Path) -> list[str]:
+    """The processes that hold the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        # Processes come and go, and others' are closed to all but root.
+        with contextlib.suppress(OSError):
+            if any(os.path.realpath(descriptor) == os.path.realpath(path) for descriptor in (process / "fd").iterdir()):
+                found.append(process.name)
+    return sorted(set(found) - {str(os.getpid())})
 
 
 def _bring(

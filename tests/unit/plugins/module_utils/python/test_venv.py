@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -375,12 +376,16 @@ def test_what_is_not_accepted_stays_unfinished_and_is_judged_again(made: Made) -
 def test_two_at_once_do_not_mix(made: Made) -> None:
     lose_pip(made.path)
     held = os.open(made.path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    # What an interrupted run leaves: it is gone itself, its pip goes on and holds what it was given.
+    left = subprocess.Popen(["/bin/sleep", "60"], pass_fds=[held])
+    os.close(held)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(state.VenvError, match="another run is still installing into it"):
+        with pytest.raises(state.VenvError, match=rf"is still installing into it \(process {left.pid}\); wait"):
             venv.converge(made.request)
     finally:
-        os.close(held)
+        left.kill()
+        left.wait()
     assert venv.converge(made.request).changed
 
 
