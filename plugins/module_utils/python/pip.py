@@ -85,7 +85,8 @@ def run(command: Sequence[str], what: str, offline: bool = False, inherited: Seq
 
 
 def _failure(what: str, status: int, output: str) -> str:
-    told = "\n".join(output.strip().splitlines()[-_LAST_LINES:])
+    lines = [line for line in output.strip().splitlines() if not line.startswith("WARNING: Retrying")]
+    told = "\n".join(lines[-_LAST_LINES:])
     if status < 0:
         return f"{what} was killed by signal {-status}; run again, which finishes it. Its last lines:\n{told}"
     for sign, fix in _SIGNS:

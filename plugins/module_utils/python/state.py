@@ -31,6 +31,10 @@ class VenvError(Exception):
     """The venv could not be brought to the wanted state; the text says what to do."""
 
 
+class NoPythonError(VenvError):
+    """The Python that is asked for is not there."""
+
+
 @dataclass(frozen=True)
 class Record:
     """What an installation brought.
@@ -97,11 +101,12 @@ def python_version(python: str) -> str:
     """The version of any interpreter.
 
     Raises:
-        VenvError: it is not there or does not start.
+        NoPythonError: it is not there or does not start.
+        VenvError: it hangs.
     """
     told = _started(Path(python))
     if told is None:
-        raise VenvError(f"there is no Python that starts as {python}; install it or name another one")
+        raise NoPythonError(f"there is no Python that starts as {python}; install it or name another one")
     return told[0]
 
 

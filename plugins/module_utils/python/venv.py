@@ -23,6 +23,7 @@ from pathlib import Path
 
 from . import names, pip
 from .state import (
+    NoPythonError,
     Record,
     State,
     VenvError,
@@ -205,7 +206,10 @@ def _why_new(state: State, request: Request) -> str | None:
     # Mostly the same file, which spares the start of another Python.
     if asked is not None and os.path.realpath(asked) == os.path.realpath(interpreter(request.path)):
         return None
-    version = python_version(request.python)
+    try:
+        version = python_version(request.python)
+    except NoPythonError:
+        return f"its Python is {state.python_version}, asked for is {request.python}, which is not there"
     if minor(version) == minor(state.python_version):
         return None
     return f"its Python is {state.python_version}, asked for is {version}"
@@ -227,9 +231,11 @@ def converge(request: Request, check_mode: bool = False, accept: Callable[[Path]
     asked = request.key
     state = inspect(request.path)
     outcome = Outcome(problems(state, request), state.packages, state.packages, state.python_version, changed=False)
-    if outcome.problems and check_mode:
+    if not outcome.problems:
+        return outcome
+    _foresee(request, state)
+    if check_mode:
         outcome.after, outcome.changed = None, True
-    if not outcome.problems or check_mode:
         return outcome
     try:
         with _alone(request.path) as held:
@@ -284,15 +290,12 @@ def _bring(
     lost: list[str] = []
     if not before.exists or _why_new(before, request) is not None:
         command = _creator(request)
-        _refuse_a_wheelhouse_of_another_python(request, python_version(request.python))
         _clear(path)
         _refuse_a_full_disk(request, {})
         pip.run(command, f"making the venv {path}", inherited=[held])
         outcome.repairs.append("the venv was made again" if before.exists else "the venv was made")
         lost = [] if before.record is None else _foreign(before.packages, before.record.packages)
     else:
-        _refuse_a_wheelhouse_of_another_python(request, str(before.python_version))
-        _refuse_a_full_disk(request, before.packages)
         if before.record is not None:
             # Unfinished from here on; what is known of the files stays known.
             write_record(path, replace(before.record, key=""))
@@ -327,6 +330,25 @@ def _clear(path: Path) -> None:
             shutil.rmtree(item)
         else:
             item.unlink()
+
+
+def _foresee(request: Request, state: State) -> None:
+    """What can be known of a wheelhouse before anything is changed.
+
+    Raises:
+        VenvError: it cannot work.
+    """
+    anew = not state.exists or _why_new(state, request) is not None
+    if not anew:
+        _refuse_a_full_disk(request, state.packages)
+    elif not state.exists:
+        # Of one that is made again nobody knows how much it gives back.
+        _refuse_a_full_disk(request, {})
+    # A Python that is not there yet may be installed by then.
+    with contextlib.suppress(NoPythonError):
+        _refuse_a_wheelhouse_of_another_python(
+            request, python_version(request.python) if anew else str(state.python_version)
+        )
 
 
 def _refuse_a_wheelhouse_of_another_python(request: Request, version: str) -> None:
@@ -466,7 +488,9 @@ def _refuse_a_full_disk(request: Request, there: Mapping[str, str]) -> None:
             if entry is not None and entry.version == version and name not in there:
                 with zipfile.ZipFile(wheel) as opened:
                     needed += sum(item.file_size for item in opened.infolist())
-    free = shutil.disk_usage(request.path).free
+    # What is not there yet will be on the disk of the folder above it.
+    there_is = next(folder for folder in (request.path, *request.path.parents) if folder.exists())
+    free = shutil.disk_usage(there_is).free
     if needed > free:
         raise VenvError(
             f"the packages unpack to {needed / 1e9:.3f} GB and the disk of {request.path} has {free / 1e9:.3f} GB "

@@ -617,8 +617,9 @@ def test_a_wheel_that_is_missing_is_told(made: Made) -> None:
 def test_a_wheelhouse_for_another_python_is_refused_and_the_venv_stays_whole(made: Made) -> None:
     (made.house / "wheelhouse.json").write_text('{"key": "x", "python": "3.99", "wheels": {}}', encoding="utf-8")
     (made.house / "lock.txt").write_text("alpha==2.0 --hash=sha256:aa\n", encoding="utf-8")
-    with pytest.raises(state.VenvError, match=r"has the wheels for Python 3\.99, but the Python here is 3\."):
-        venv.converge(replace(made.request))
+    for check_mode in (True, False):
+        with pytest.raises(state.VenvError, match=r"has the wheels for Python 3\.99, but the Python here is 3\."):
+            venv.converge(replace(made.request), check_mode)
     assert not venv.converge(replace(made.request, lock=wheels.lock_text(sorted(made.house.glob("*.whl"))))).problems
 
 
@@ -628,9 +629,19 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_changed(
     remove_package(made.path)
     before = tree(made.path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=10))
-    with pytest.raises(state.VenvError, match="free; free some space"):
-        venv.converge(made.request)
+    for check_mode in (True, False):
+        with pytest.raises(state.VenvError, match="free; free some space"):
+            venv.converge(made.request, check_mode)
+        with pytest.raises(state.VenvError, match="free; free some space"):
+            venv.converge(replace(made.request, path=made.path / "not" / "there"), check_mode)
     assert tree(made.path) == before
+
+
+def test_a_python_that_is_still_to_be_installed_does_not_fail_a_look(made: Made) -> None:
+    request = replace(made.request, path=made.path.parent / "new", python="python3.99")
+    assert venv.converge(request, check_mode=True).problems == ["there is no venv yet"]
+    (problem,) = venv.converge(replace(made.request, python="python3.99"), check_mode=True).problems
+    assert problem.endswith("asked for is python3.99, which is not there")
 
 
 def test_versions_and_the_module_of_today_agree() -> None:
