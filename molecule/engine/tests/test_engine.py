@@ -52,13 +52,16 @@ def record(ct, venv=FIRST):
 KILLER = """
 import os, pathlib, signal, sys, time
 site = pathlib.Path(sys.argv[1])
+python = str(site.parents[2] / "bin" / "python").encode()
 while True:
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"--require-hashes" in command and str(site.parents[2]).encode() in command and (site / "bulk_a").exists():
+        # Its own command line tells of all that as well.
+        pip = command.startswith(python + b"\\0") and b"\\0install\\0" in command
+        if pip and (site / "bulk_a").exists():
             os.kill(int(process.name), signal.SIGKILL)
             sys.exit(0)
     time.sleep(0.01)
@@ -223,12 +226,10 @@ def test_versions_stand_side_by_side_and_going_back_installs_nothing(ct):
 
 
 def test_foreign_packages_stay_unless_the_engine_is_to_be_alone(ct):
-    ct.check_output("mkdir %s/foreign-1.0.dist-info && touch %s/foreign-1.0.dist-info/RECORD", SITE, SITE)
-    ct.check_output(
-        "printf 'Metadata-Version: 2.1\\nName: foreign\\nVersion: 1.0\\n' > %s",
-        f"{SITE}/foreign-1.0.dist-info/METADATA",
-    )
-    ct.check_output("echo 'foreign-1.0.dist-info/RECORD,,' > %s", f"{SITE}/foreign-1.0.dist-info/RECORD")
+    info = f"{SITE}/foreign-1.0.dist-info"
+    ct.check_output("mkdir %s", info)
+    ct.check_output("printf 'Metadata-Version: 2.1\\nName: foreign\\nVersion: 1.0\\n' > %s/METADATA", info)
+    ct.check_output("printf 'foreign-1.0.dist-info/METADATA,,\\nforeign-1.0.dist-info/RECORD,,\\n' > %s/RECORD", info)
     assert play().changed == 0
     run = play("--diff", sglang_install_exclusive=True)
     assert run.held["repairs"] == ["foreign was removed"]
