@@ -49,6 +49,20 @@ def as_dicts(checks: Sequence[Check]) -> list[dict[str, str]]:
     return [asdict(check) for check in checks]
 
 
+def from_dicts(told: object) -> list[Check]:
+    """The checks out of what a module returned.
+
+    Raises:
+        ValueError: these are no checks.
+    """
+    if not isinstance(told, Sequence) or isinstance(told, str):
+        raise ValueError(f"expected a list of checks, not {type(told).__name__}")
+    try:
+        return [Check(**{str(name): str(value) for name, value in item.items()}) for item in told]
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"expected a list of checks: {error}") from error
+
+
 def summary(subject: str, checks: Sequence[Check]) -> str:
     """One sentence: how many checks of each status, so that skipped ones are seen."""
     counts = {status: sum(check.status == status for check in checks) for status in STATUSES}
