@@ -28,5 +28,5 @@ def test_an_ignored_check_is_left_out() -> None:
 
 @pytest.mark.parametrize(("checks", "status"), [("text", "fail"), (CHECKS, "broken")])
 def test_what_makes_no_sense_is_refused(checks: object, status: str) -> None:
-    with pytest.raises(AnsibleFilterError, match="gpuserve.sglang.sentences"):
+    with pytest.raises(AnsibleFilterError, match=r"gpuserve\.sglang\.sentences"):
         SENTENCES(checks, status)
