@@ -25,10 +25,68 @@ lint: setup ## yamllint, ansible-lint (production), ruff, mypy, changelog fragme
 	yamllint --strict .
 	ruff check .
 	ruff format --check .
-	mypy -p ansible_collections.gpuserve.sglang.plugins.module_utils
+	mypy -p ansible_collections.gpuserve.sglang.plugins.module_utils -p lab
 	antsibull-changelog lint
 	ansible-lint --offline -q
 
 .PHONY: unit
 unit: setup ## unit tests
 	pytest -q -n 2
+
+.PHONY: sanity
+sanity: setup ## ansible-test sanity, with no container
+	@scripts/sanity.sh
+
+.PHONY: build
+build: setup ## the collection as a tarball, installed once from it
+	@scripts/build.sh .build/dist
+
+.PHONY: molecule
+molecule: sandbox-check setup ## the scenarios on real LXC containers (SCENARIO=default for one)
+	GPUSERVE_LAB=$(or $(TEST_LAB),test) molecule test $(if $(SCENARIO),-s $(SCENARIO),--all)
+
+.PHONY: test
+test: lint unit sanity build ## everything; what needs containers is named and not run where they cannot be had
+	@if $(LAB) check; then $(MAKE) molecule; else \
+	  echo "NOT RUN: the molecule scenarios ($$(ls molecule | xargs)), since this machine cannot run containers, as said above." >&2; \
+	  if [ "$${CI:-}" = true ]; then echo "In CI that is a failure." >&2; exit 1; fi; \
+	fi
+
+# --- the sandbox -----------------------------------------------------------------------------------------------------
+export GPUSERVE_LAB ?= demo
+LAB := $(PYTHON) -m lab
+SANDBOX := -i inventories/sandbox
+STANDINS := $(CURDIR)/lab/engine/standins
+MODELS := $(CURDIR)/.build/models
+WHEELHOUSE := $(GPUSERVE_CACHE)/wheelhouse
+
+.PHONY: sandbox-check
+sandbox-check:
+	@$(LAB) check
+
+$(MODELS)/.made: lab/engine/models.py
+	@python -m lab.engine.models $(MODELS) && touch $@
+
+.PHONY: sandbox-up
+sandbox-up: sandbox-check setup
+	@$(MAKE) $(MODELS)/.made
+	@mkdir -p $(WHEELHOUSE)
+	@$(LAB) up --mount $(WHEELHOUSE):/srv/lab/wheelhouse --mount $(MODELS):/srv/lab/models --mount $(STANDINS):/srv/lab/standins
+	@ansible-playbook playbooks/wheelhouse.yml $(SANDBOX) -e wheelhouse_path=$(WHEELHOUSE)
+
+.PHONY: sandbox
+sandbox: sandbox-up ## build the lab and run the main job on it
+	ansible-playbook playbooks/k26_eagle3.yml $(SANDBOX)
+
+.PHONY: sandbox-shell
+sandbox-shell: ## a shell in the lab's container (HOST=pve: on its Proxmox host)
+	@$(LAB) shell $(or $(HOST),ct200)
+
+.PHONY: sandbox-down
+sandbox-down: ## remove every trace of the lab
+	@$(LAB) down
+
+.PHONY: demo
+demo: sandbox ## the main job on the sandbox, then a second run that changes nothing
+	ansible-playbook playbooks/k26_eagle3.yml $(SANDBOX)
+	@echo "The sandbox is still up. make sandbox-shell looks into it, make sandbox-down removes it."

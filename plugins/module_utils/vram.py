@@ -208,7 +208,7 @@ def kv_bytes(config: Config, tp: int, element: int) -> int:
     A latent is one for all heads and so on each GPU whole (SGLang 0.5.20 pool_configurator.py _compute_cell_size);
     heads are shared out, at least one on each GPU.
     """
-    layers, _ = kv_layers(config)
+    layers, dummy = kv_layers(config)
     rank = config.integer("kv_lora_rank")
     if rank is not None:
         return layers * (rank + config.need("qk_rope_head_dim")) * element
@@ -381,7 +381,7 @@ def _judge(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]], s
         highest = max(0.0, 1 - sum_.needed_outside / sum_.before_load)
         fix = f"set {fraction} to {int(highest * 100) / 100:.2f} or less"
         checks.append(Check("vram.outside", WARN, expected, found, fix, source))
-    _, uncounted = kv_layers(text)
+    dummy, uncounted = kv_layers(text)
     if uncounted:
         checks.append(Check("vram.layout", SKIPPED, "a cache that is the same for each layer", uncounted, "", source))
     return checks

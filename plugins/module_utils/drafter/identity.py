@@ -121,9 +121,8 @@ def architecture(pair: Pair) -> list[Check]:
     id, name, method = "drafter.architecture", config.architecture, request.method
     source = request.where("srt/models/registry.py")
     drafter = request.variable("drafter")
-    fits = (
-        " or ".join(known for known, (family, _) in DRAFTERS.items() if family == method) or f"a drafter for {method}"
-    )
+    fitting = [known for known, (family, dummy) in DRAFTERS.items() if family == method]
+    fits = " or ".join(fitting) or f"a drafter for {method}"
     speculators = [key for key in SPECULATORS_KEYS if config.has(key)]
     if speculators:
         expected = f"a checkpoint in the engine's own layout, architectures {fits}"
@@ -223,7 +222,7 @@ def features(pair: Pair) -> list[Check]:
         for name, since in wanted
         if since is None or not request.since(since)
     ]
-    told = ", ".join(name for name, _ in wanted) or "none of fc_norm, norm_output, norm_before_fc"
+    told = ", ".join(name for name, dummy in wanted) or "none of fc_norm, norm_output, norm_before_fc"
     return [
         verdict(
             "drafter.features",

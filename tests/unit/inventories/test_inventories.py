@@ -1,0 +1,51 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The worked example resolves and renders, and nothing connects to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+CT200 = ROOT / "inventories" / "ct200"
+
+
+def ansible_playbook(*arguments: str) -> str:
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+    }
+    command = [str(ROOT / ".build/venv/bin/ansible-playbook"), "-i", str(CT200), *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_main_job_resolves_every_name() -> None:
+    ansible_playbook("playbooks/k26_eagle3.yml", "--syntax-check")
+
+
+def test_rendered_command_is_the_documented_one() -> None:
+    told = json.loads(ansible_playbook(str(Path(__file__).with_name("render.yml"))))
+    (task,) = (task for task in told["plays"][0]["tasks"] if task["task"]["name"] == "Show the command")
+    command = shlex.split(task["hosts"]["ct200"]["msg"])
+    assert command[:3] == ["/opt/sglang/engine-0.5.20/bin/python", "-m", "sglang.launch_server"]
+    flags = dict(zip(command, command[1:]))
+    assert flags["--tp-size"] == "8"
+    assert flags["--mem-fraction-static"] == "0.85"
+    assert flags["--speculative-algorithm"] == "EAGLE3"
+    numbers = [flags[f"--speculative-{name}"] for name in ("num-steps", "eagle-topk", "num-draft-tokens")]
+    assert numbers == ["3", "1", "4"]
+    assert "--trust-remote-code" in command
+    assert "--context-length" not in command
+
+
+def test_no_commit_is_made_up() -> None:
+    text = (CT200 / "group_vars" / "sglang.yml").read_text(encoding="utf-8")
+    assert re.findall(r"\b[0-9a-f]{40}\b", text) == []
