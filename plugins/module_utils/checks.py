@@ -81,3 +81,9 @@ def failure_message(subject: str, checks: Sequence[Check], fail_on: str = FAIL) 
     """The text a failing module shows: the summary, then a line for each check that stopped it."""
     lines = [check.sentence() for check in failing(checks, fail_on)]
     return "\n".join([summary(subject, checks), *lines])
+
+
+def table(checks: Sequence[Check]) -> list[str]:
+    """A line for each check: status, id and what was found, in columns."""
+    widest = max((len(check.id) for check in checks), default=0)
+    return [f"{check.status:<8}{check.id:<{widest + 2}}{check.actual}" for check in checks]

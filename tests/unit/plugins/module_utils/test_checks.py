@@ -10,6 +10,7 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import (
     failure_message,
     from_dicts,
     summary,
+    table,
 )
 
 PASSED = Check("a.one", "pass", "1", "1")
@@ -60,3 +61,11 @@ def test_checks_survive_the_way_through_a_module() -> None:
 def test_what_are_no_checks_is_refused(told: object) -> None:
     with pytest.raises(ValueError, match="expected a list of checks"):
         from_dicts(told)
+
+
+def test_table_has_a_line_for_each_check_in_columns() -> None:
+    assert table([PASSED, SKIPPED]) == ["pass    a.one   1", "skipped a.four  no GPU here"]
+
+
+def test_table_of_nothing_is_empty() -> None:
+    assert table([]) == []
