@@ -20,6 +20,7 @@ import os
 import re
 import select
 import socket
+import sys
 import threading
 import time
 import urllib.parse
@@ -141,7 +142,7 @@ class HubServer:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers for both the Hub and its store; ``server.hub`` is the HubServer."""
+    """Answers for both the Hub and its store."""
 
     protocol_version = "HTTP/1.1"
     # Headers and body are two writes: without this they wait for each other's acknowledgement.
@@ -149,10 +150,11 @@ class Handler(BaseHTTPRequestHandler):
     is_store = False
     request_seen: Seen
 
+    server: _Server
+
     @property
     def hub(self) -> HubServer:
-        hub: HubServer = self.server.hub  # type: ignore[attr-defined]
-        return hub
+        return self.server.hub
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is printed: requests are in ``seen``."""
@@ -342,17 +344,28 @@ class Store(Handler):
     is_store = True
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[Handler], hub: HubServer) -> None:
+        self.hub = hub
+        super().__init__(address, handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that goes away is no error; anything else is."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 @contextlib.contextmanager
 def serve(address: str = "127.0.0.1", port: int = 0) -> Iterator[HubServer]:
     """A Hub, and its store on the next port (on free ports by default), gone when the block ends."""
     hub = HubServer()
     ports = (port, port and port + 1)
-    servers = [ThreadingHTTPServer((address, p), handler) for p, handler in zip(ports, (Handler, Store))]
+    servers = [_Server((address, p), handler, hub) for p, handler in zip(ports, (Handler, Store))]
     hub.endpoint, hub.store = (f"http://{address}:{server.server_address[1]}" for server in servers)
     threads = []
     for server in servers:
-        server.hub = hub  # type: ignore[attr-defined]
-        server.daemon_threads = True
         threads.append(threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True))
         threads[-1].start()
     try:
