@@ -58,6 +58,13 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class Again:
+    """What there was of a file is given up; it comes from the front."""
+
+    path: str
+
+
+@dataclass(frozen=True)
 class Arrived:
     """A partial file is as long as it shall become. ``sha256`` is that of the source, when it was read for the first
     time now."""
@@ -82,7 +89,7 @@ class Ended:
     error: SnapshotError | None = None
 
 
-Event = Union[Ready, Moved, Arrived, Failed, Ended]
+Event = Union[Ready, Moved, Again, Arrived, Failed, Ended]
 
 
 class Fetcher(ABC):
@@ -203,6 +210,8 @@ class HubFetcher(Fetcher):
             return Ready()
         if kind == "moved":
             return Moved()
+        if kind == "again":
+            return Again(path)
         if kind == "arrived":
             return Arrived(path)
         if kind == "missing":
@@ -286,6 +295,7 @@ class FolderFetcher(_Threads):
             with source.open("rb", buffering=0) as read, wanted.partial.open("ab", buffering=0) as written:
                 if sha256 is not None:
                     written.truncate(0)
+                    self.events.put(Again(entry.path))
                 read.seek(written.tell())
                 while not self._stopped.is_set() and (block := read.read(_BLOCK_BYTES)):
                     if sha256 is not None:

@@ -426,6 +426,42 @@ def test_none_believes_the_manifest(hub: HubServer, model: Path, from_hub: snaps
     assert not snapshot.plan(from_hub).in_place
 
 
+def test_a_run_that_dies_between_the_names_and_the_manifest_is_finished_without_a_download(
+    hub: HubServer, model: Path, from_hub: snapshot.Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("lab/tiny", model)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(manifest.Manifest, "write", die)
+        with pytest.raises(KeyboardInterrupt):
+            hold(from_hub)
+    assert contents(from_hub.dest) == contents(model)
+    assert not snapshot.plan(from_hub).answered
+    sent = sum(seen.sent for seen in hub.seen if "/resolve/" in seen.path or seen.store)
+    hold(from_hub)
+    assert snapshot.plan(from_hub).in_place
+    assert sum(seen.sent for seen in hub.seen if "/resolve/" in seen.path or seen.store) == sent
+
+
+def test_the_old_commit_stays_whole_until_the_new_one_is_proved(
+    hub: HubServer, model: Path, tmp_path: Path, from_hub: snapshot.Request
+) -> None:
+    hub.add("lab/tiny", model)
+    hold(from_hub)
+    moved = shutil.copytree(model, tmp_path / "moved")
+    (moved / "model.safetensors").write_bytes(os.urandom(SIZE))
+    (moved / "config.json").write_text("{}\n")
+    second = hub.add("lab/tiny", moved).commit
+    hub.faults.append(altered("model.safetensors"))
+    with pytest.raises(snapshot.SnapshotError, match="came wrong"):
+        hold(dataclasses.replace(from_hub, revision=second))
+    assert contents(from_hub.dest) == contents(model)
+    assert snapshot.plan(from_hub).in_place
+
+
 # --- the disk --------------------------------------------------------------------------------------------------------
 
 
