@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import time
 from collections.abc import Sequence
@@ -20,7 +19,10 @@ from lab.machine import with_cgroup2
 from lab.process import FILES, LabError, run
 
 _CT = f"ct{VMID}"
-_BOOT_TIMEOUT = 180.0
+_ANSWER_TIMEOUT = 120.0
+_BOOTED = "timeout 60 systemctl is-system-running --wait"
+_FAILED = "systemctl --failed --plain --no-legend"
+_SSH_FAILED = 255
 # Character devices as an NVIDIA driver of release 550 or newer registers them; uvm's and caps' numbers are dynamic.
 _NVIDIA_DEVICES = (
     (195, "nvidia"),
@@ -32,7 +34,7 @@ _NVIDIA_DEVICES = (
 
 
 def install_tree(source: Path, target: Path) -> None:
-    """Copy files, whatever this checkout's umask was: 0755 for folders and what is executable, 0644 for the rest."""
+    """Copy files, whatever this checkout's umask was: 0755 for what is executable, 0644 for the rest."""
     for path in sorted(source.rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
             executable = os.access(path, os.X_OK)
@@ -42,7 +44,7 @@ def install_tree(source: Path, target: Path) -> None:
 def install(root: Path, name: Path | str, text: str, mode: int = 0o644) -> None:
     """Write a file below `root`, anew: a link that a host made of it is not followed."""
     path = root / name
-    make_folder(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
     path.write_text(text)
@@ -57,16 +59,8 @@ def install_once(root: Path, name: str, text: str, mode: int = 0o644) -> None:
 
 def symlink(path: Path, target: str) -> None:
     if not path.is_symlink():
-        make_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
-
-
-def make_folder(path: Path) -> None:
-    """Make the folders that are missing on the way to `path`: they show in the overlay, so their modes matter."""
-    if not path.exists():
-        make_folder(path.parent)
-        path.mkdir()
-        path.chmod(0o755)
 
 
 def prepare(lab: Lab, images: dict[str, str], mounts: Sequence[Mount]) -> None:
@@ -113,7 +107,7 @@ def template_values(lab: Lab, images: dict[str, str]) -> dict[str, str]:
         "pve_delta": str(lab.pve_delta),
         "guests": str(lab.guests),
         "bridge": lab.bridge,
-        "log": str(lab.state / "lxc.log"),
+        "log": str(lab.log),
         "gateway": str(lab.gateway),
         "prefix": str(lab.network.prefixlen),
         "pve_address": str(lab.pve_address),
@@ -148,8 +142,11 @@ def _hosts_file(lab: Lab, own: str) -> str:
 def resolver(configured: Path, upstream: Path) -> str:
     """This machine's resolver for the hosts: a stub on its loopback is no use to them, its upstream is."""
     text = configured.read_text() if configured.exists() else ""
-    if re.search(r"^nameserver\s+(127\.|::1)", text, re.MULTILINE) and upstream.exists():
+    if not re.search(r"^nameserver\s+(127\.|::1)", text, re.MULTILINE):
+        return text
+    if upstream.exists():
         return upstream.read_text()
+    print(f"note: {configured} names a server on this machine's loopback; the lab's hosts cannot resolve names with it")
     return text
 
 
@@ -165,47 +162,54 @@ def proc_devices(real: str) -> str:
 
 
 def running(lab: Lab) -> bool:
-    done = subprocess.run([*_tool(lab, "info"), "-s", "-H"], capture_output=True, text=True)
+    try:
+        done = subprocess.run([*_tool(lab, "info"), "-s", "-H"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return False
     return done.stdout.strip() not in ("", "STOPPED")
 
 
-def start(lab: Lab) -> None:
-    """Start the Proxmox host unless it runs; CT 200 is started by it. Returns once both answer."""
+def start_pve(lab: Lab) -> None:
+    """Start the Proxmox host unless it runs. Returns once it has booted, its guests started with it, and answers."""
     if not running(lab):
-        run(with_cgroup2([*_tool(lab, "start"), "-d"]))
+        done = run(with_cgroup2([*_tool(lab, "start"), "-d"]), check=False)
+        if done.returncode != 0:
+            raise LabError(f"pve does not start: {done.stderr.strip()}\nsee {lab.log}")
     wait_booted(lab, "pve")
+
+
+def start_ct(lab: Lab) -> None:
+    """Start CT 200 unless its host has done so. Returns once it answers."""
     if run(pve_command(lab, ["pct", "status", str(VMID)])).stdout.strip() != "status: running":
-        run(pve_command(lab, ["pct", "start", str(VMID)]))
+        done = run(pve_command(lab, ["pct", "start", str(VMID)]), check=False)
+        if done.returncode != 0:
+            raise LabError(
+                f"CT {VMID} does not start: {done.stderr.strip()}\n"
+                f"pve is up: see /var/lib/lxc/{VMID}/lxc.log there (`python3 -m lab shell pve --id {lab.id}`)"
+            )
     wait_booted(lab, _CT)
 
 
 def wait_booted(lab: Lab, name: str) -> None:
-    """Wait until the host has booted, and is reached as Ansible reaches it."""
-    deadline = time.monotonic() + _BOOT_TIMEOUT
-    command = ssh_command(lab, lab.hosts[name], ["systemctl", "is-system-running", "--wait"])
+    """Wait until the host is reached as Ansible reaches it, and then, for a while, until all its units have started."""
+    deadline = time.monotonic() + _ANSWER_TIMEOUT
+    command = ssh_command(lab, lab.hosts[name], f"{_BOOTED} || {_FAILED}")
     while True:
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.stdout.strip() == "running":
-            return
-        if done.stdout.strip() == "degraded":
-            units = subprocess.run(
-                ssh_command(lab, lab.hosts[name], ["systemctl", "--failed", "--plain", "--no-legend"]),
-                capture_output=True,
-                text=True,
-            )
-            print(f"{name} is up, with failed units:\n{units.stdout.rstrip()}", flush=True)
-            return
+        if done.returncode != _SSH_FAILED:
+            break
         if time.monotonic() > deadline:
-            said = done.stderr.strip() or done.stdout.strip()
-            raise LabError(
-                f"{name} ({lab.hosts[name]}) did not boot in {_BOOT_TIMEOUT:.0f} s: {said}; see {lab.state}/lxc.log"
-            )
+            where = f"{name} ({lab.hosts[name]})"
+            raise LabError(f"{where} did not answer in {_ANSWER_TIMEOUT:.0f} s: {done.stderr.strip()}; see {lab.log}")
         time.sleep(0.1)
+    state, *units = done.stdout.splitlines() or ["still starting"]
+    if state != "running":
+        print(f"{name} answers, but is {state}" + "".join(f"\n  {unit.strip()}" for unit in units), flush=True)
 
 
-def ssh_command(lab: Lab, address: IPv4Address, command: Sequence[str]) -> list[str]:
+def ssh_command(lab: Lab, address: IPv4Address, script: str) -> list[str]:
     options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-o", "LogLevel=ERROR", "-i", str(lab.key)]
-    return ["ssh", *options, *lab.ssh_options, f"root@{address}", shlex.join(command)]
+    return ["ssh", *options, *lab.ssh_options, f"root@{address}", script]
 
 
 def pve_command(lab: Lab, command: Sequence[str]) -> list[str]:

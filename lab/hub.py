@@ -330,7 +330,8 @@ class Handler(BaseHTTPRequestHandler):
         self._head(status, len(body), headers)
         if self.command != "HEAD":
             self.wfile.write(body)
-            self.request_seen.sent += len(body)
+            # The words of a refusal are nothing that was asked for.
+            self.request_seen.sent += len(body) if status < 400 else 0
 
 
 def is_large(name: str, file: File) -> bool:

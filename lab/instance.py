@@ -133,6 +133,11 @@ class Lab:
         return self.guests / str(VMID) / "delta"
 
     @property
+    def log(self) -> Path:
+        """LXC's log of the outer container."""
+        return self.state / "lxc.log"
+
+    @property
     def ssh(self) -> Path:
         return self.state / "ssh"
 

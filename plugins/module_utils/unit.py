@@ -22,13 +22,13 @@ class UnitState:
     restarts: int
 
     @property
-    def gone(self) -> bool:
-        """It will not come up by itself."""
-        return self.active in ("failed", "inactive")
+    def ended(self) -> bool:
+        """Its process ended: for good, or until systemd starts it again."""
+        return self.active in ("failed", "inactive") or self.sub == "auto-restart"
 
 
 class UnitError(Exception):
-    """systemd could not be asked."""
+    """systemd could not be asked, or has no such unit."""
 
 
 def _ask(command: Sequence[str]) -> str:
@@ -44,12 +44,15 @@ def state(unit: str) -> UnitState:
     """How the unit stands.
 
     Raises:
-        UnitError: there is no systemd that answers.
+        UnitError: there is no systemd that answers, or it has no such unit.
     """
-    told = _ask(["systemctl", "show", unit, "--property=ActiveState,SubState,Result,NRestarts"])
+    told = _ask(["systemctl", "show", unit, "--property=LoadState,ActiveState,SubState,Result,NRestarts"])
     values = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
     if "ActiveState" not in values:
-        raise UnitError(f"systemd tells nothing of the unit {unit}")
+        raise UnitError(f"systemd tells nothing of the unit {unit}; see what systemctl status {unit} says")
+    if values.get("LoadState") == "not-found":
+        # Else it would read as a unit that ended without an error.
+        raise UnitError(f"there is no unit {unit}; install it first (role sglang_server)")
     restarts = values.get("NRestarts", "")
     return UnitState(
         values["ActiveState"],
@@ -60,5 +63,6 @@ def state(unit: str) -> UnitState:
 
 
 def journal_tail(unit: str, lines: int) -> str:
-    """The last lines that the unit wrote."""
-    return _ask(["journalctl", f"--unit={unit}", f"--lines={lines}", "--output=cat", "--no-pager", "--quiet"]).strip()
+    """The last lines that the unit wrote, or a line that says that there are none."""
+    told = _ask(["journalctl", f"--unit={unit}", f"--lines={lines}", "--output=cat", "--no-pager", "--quiet"]).strip()
+    return told or f"(the journal has no line of {unit})"

@@ -41,7 +41,10 @@ options:
     description: The speculative algorithm, as C(--speculative-algorithm) gets it. Required with O(drafter).
     type: str
   engine:
-    description: The SGLang release that will serve the pair, for example V(0.5.20).
+    description:
+      - The SGLang release that will serve the pair, for example V(0.5.20), or the directory of a Python venv that it is
+        installed in.
+      - With a venv its source is read as well, which proves that the base's class can serve this algorithm.
     type: str
     required: true
   tp_size:
@@ -165,7 +168,7 @@ base:
   type: dict
   returned: when it could be read
 drafter:
-  description: What was read of the drafter.
+  description: What was read of the drafter, and the base's layers that an EAGLE-3 drafter will really be fed from.
   type: dict
   returned: when it could be read
 bytes_read:

@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 ---
 module: gpu_health
-short_description: Check that NVIDIA GPUs can be used by CUDA
+short_description: Check that NVIDIA GPUs are sound and can be used by CUDA
 version_added: 0.1.0
 description:
   - Checks the device nodes, the kernel module, C(libcuda) and C(cuInit), in this order, because the driver's libraries
@@ -17,7 +17,11 @@ description:
     as passed.
   - Each question to the driver is asked in a process of its own under a time limit, so that a driver that hangs or
     crashes is a failed check and not a hanging play.
-  - Changes nothing.
+  - What NVML tells is read through C(nvidia-ml-py) in the O(venv)'s Python. Where it is not installed those checks are
+    returned as skipped with the fix.
+  - In a container the checks that need the host (kernel log, ACS, IOMMU) are returned as skipped; run the module on the
+    host too.
+  - Changes nothing, resets nothing, and leaves no process behind.
 author:
   - gpuserve contributors (@gpuserve)
 options:
@@ -41,15 +45,102 @@ options:
     type: str
     choices: [required, absent]
     default: required
+  level:
+    description:
+      - V(quick) asks the kernel and the driver.
+      - V(deep) also puts idle GPUs under load for about a minute, through the PyTorch of O(venv). It copies between
+        host and GPU and inside each GPU, repeats a matrix product whose result must not change, and sums a tensor over
+        all GPUs with NCCL. The sum is the only proof against the hang of PCIe peer-to-peer traffic. GPUs that are in
+        use are left alone, and the checks are returned as skipped.
+    type: str
+    choices: [quick, deep]
+    default: quick
+  venv:
+    description:
+      - Virtual environment that holds C(nvidia-ml-py) and, for O(level=deep), PyTorch. The engine's own is meant.
+      - Without it the Python that runs the module is asked.
+    type: path
+  idle:
+    description:
+      - Fail unless nothing uses the GPUs, as it must be before a server starts. O(level=deep) implies it.
+    type: bool
+    default: false
+  environment_variables:
+    description:
+      - Environment of the load of O(level=deep). Give the service's C(NCCL_*) variables, so that what is proven is what
+        will run.
+    type: dict
+    default: {}
+  thresholds:
+    description:
+      - Values to use in place of the collection's own for all GPUs. The defaults depend on the model and are kept, each
+        with its source, in C(plugins/module_utils/gpu/expected.py).
+    type: dict
+    default: {}
+    suboptions:
+      all_reduce_min:
+        description: NCCL's bus bandwidth that an all_reduce over all GPUs must reach, in bytes per second.
+        type: float
+      clock_under_load_min_fraction:
+        description: Fraction of the highest SM clock below which the clock under load is warned about.
+        type: float
+      device_to_device_min:
+        description: Bandwidth of a copy inside a GPU's memory, bytes read plus bytes written, in bytes per second.
+        type: float
+      device_to_host_min:
+        description: Bandwidth from a GPU to pinned host memory, in bytes per second.
+        type: float
+      ecc:
+        description: V(1) when ECC must be on, V(0) when it must be off.
+        type: int
+      ecc_aggregate_uncorrected_max:
+        description: Uncorrected memory errors in a card's life above which it fails.
+        type: int
+      ecc_corrected_max:
+        description: Corrected memory errors above which a card is warned about.
+        type: int
+      host_to_device_min:
+        description: Bandwidth from pinned host memory to a GPU, in bytes per second.
+        type: float
+      memory_available_per_gpu_min:
+        description: Memory of the host that must be available for each GPU, in bytes.
+        type: int
+      memory_total:
+        description: Memory that each GPU must have, in bytes as NVML counts it.
+        type: int
+      memory_used_max:
+        description: Memory of a GPU that may be in use while nothing runs, in bytes.
+        type: int
+      nvlinks:
+        description: Number of NVLinks that must be active on each GPU.
+        type: int
+      pcie_generation:
+        description: PCIe generation of each GPU's link while it works.
+        type: int
+      pcie_width:
+        description: PCIe width of each GPU's link.
+        type: int
+      shm_min:
+        description: Free space that C(/dev/shm) must have, in bytes.
+        type: int
+      temperature_margin:
+        description: Degrees Celsius below a card's own slowdown threshold at which it is warned about.
+        type: int
+  xid_window:
+    description:
+      - Seconds of the kernel log in which Xid and SXid errors count; V(0) takes all since the boot.
+    type: int
+    default: 0
   ignore:
     description:
       - Ids of checks that must not stop the run. They are returned all the same, with their status.
+      - An id that no check of the run has is warned about.
     type: list
     elements: str
     default: []
   timeout:
     description:
-      - Seconds that one question to the driver may take.
+      - Seconds that one question to the driver, or one phase of O(level=deep), may take.
     type: int
     default: 60
 attributes:
@@ -69,6 +160,22 @@ EXAMPLES = r"""
 - name: Check that CUDA works with all eight GPUs
   gpuserve.sglang.gpu_health:
     expected_count: 8
+
+- name: Check a container before the server starts, without stopping for one known fault
+  gpuserve.sglang.gpu_health:
+    expected_count: 8
+    venv: /opt/sglang/venv
+    idle: true
+    ignore:
+      - gpu.persistence
+
+- name: Prove that the GPUs can talk to each other with the service's settings
+  gpuserve.sglang.gpu_health:
+    expected_count: 8
+    venv: /opt/sglang/venv
+    level: deep
+    environment_variables:
+      NCCL_P2P_LEVEL: SYS
 
 - name: Check the device rules of a lab that has no NVIDIA driver
   gpuserve.sglang.gpu_health:
@@ -122,13 +229,14 @@ ignored:
   elements: str
   sample: []
 gpus:
-  description: The GPUs in CUDA's order; what the driver did not answer is absent.
+  description: >-
+    The GPUs in the order of the PCI bus, as NVML describes them, else as CUDA does. What was not answered is absent.
   returned: always
   type: list
   elements: dict
   contains:
     index:
-      description: CUDA's number of the GPU.
+      description: Its number.
       type: int
       sample: 0
     name:
@@ -136,9 +244,13 @@ gpus:
       type: str
       sample: NVIDIA H200
     memory:
-      description: Its memory that CUDA can use, in bytes.
+      description: Its memory in bytes, as NVML counts it; without NVML the part that CUDA can use.
       type: int
-      sample: 150109880320
+      sample: 150754820096
+    memory_used:
+      description: Its memory in use, in bytes, without what the driver keeps for itself.
+      type: int
+      sample: 0
     capability:
       description: Its compute capability.
       type: str
@@ -151,6 +263,18 @@ gpus:
       description: Its PCI address.
       type: str
       sample: "0000:41:00.0"
+    minor:
+      description: Number of its device node.
+      type: int
+      sample: 0
+    vbios:
+      description: Version of its VBIOS.
+      type: str
+      sample: 96.00.A5.00.1A
+    numa_node:
+      description: Its NUMA node, null where the firmware does not tell.
+      type: int
+      sample: 0
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -160,6 +284,7 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import (
     failure_message,
     summary,
 )
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.expected import TYPES
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.health import Request, examine
 
 SUBJECT = "GPU health"
@@ -171,6 +296,16 @@ def main() -> None:
             "expected_count": {"type": "int"},
             "devices": {"type": "list", "elements": "path"},
             "driver": {"type": "str", "choices": ["required", "absent"], "default": "required"},
+            "level": {"type": "str", "choices": ["quick", "deep"], "default": "quick"},
+            "venv": {"type": "path"},
+            "idle": {"type": "bool", "default": False},
+            "environment_variables": {"type": "dict", "default": {}},
+            "thresholds": {
+                "type": "dict",
+                "default": {},
+                "options": {name: {"type": kind} for name, kind in TYPES.items()},
+            },
+            "xid_window": {"type": "int", "default": 0},
             "ignore": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 60},
         },
@@ -181,9 +316,17 @@ def main() -> None:
             expected_count=module.params["expected_count"],
             devices=tuple(module.params["devices"] or ()),
             driver=module.params["driver"],
+            level=module.params["level"],
+            venv=module.params["venv"] or "",
+            idle=module.params["idle"],
+            environment={name: str(value) for name, value in module.params["environment_variables"].items()},
+            thresholds={name: value for name, value in module.params["thresholds"].items() if value is not None},
+            xid_window=module.params["xid_window"],
             timeout=module.params["timeout"],
         )
     )
+    for name in sorted(set(module.params["ignore"]) - {check.id for check in health.checks}):
+        module.warn(f"ignore: {name} is no check of this run")
     ignored = [check for check in failing(health.checks) if check.id in module.params["ignore"]]
     stopping = [check for check in health.checks if check not in ignored]
     result = {

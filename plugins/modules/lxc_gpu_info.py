@@ -12,8 +12,8 @@ description:
   - Looks at a host of LXC containers, as it is, and says which device nodes each named container is to get, whether
     the host has them, and what stands in the way.
   - With O(prove=true) it proves the grants by C(open(2)), never by existence. A granted node is opened from inside
-    the container. A node that was not granted is
-    opened by a child process that joins the container's cgroup, since no check may create nodes.
+    the container. A node that was not granted is opened by a child process that joins the container's cgroup, since
+    no check may create nodes.
   - Nothing is changed and no node is created.
 author: gpuserve contributors (@gpuserve)
 options:
@@ -44,6 +44,11 @@ options:
         description: The group inside the container.
         type: int
         default: 0
+      state:
+        description: With V(absent) the container is to have no node at all, and the proof is that all are refused.
+        type: str
+        choices: [present, absent]
+        default: present
   backend:
     description:
       - V(auto) means V(proxmox) on a host that has C(pct), else V(lxc).
@@ -93,8 +98,7 @@ options:
   driver_answers:
     description:
       - Whether a loaded driver is to answer open(). V(false) declares a machine that has no driver, where C(ENXIO)
-        (permitted, nobody answers) is what a granted
-        node says.
+        (permitted, nobody answers) is what a granted node says.
     type: bool
     default: true
   prove:
@@ -149,13 +153,14 @@ style:
   returned: always
   type: str
 containers:
-  description: For each container that may be given devices, its id, and the O(ignore:devices) as
-    M(gpuserve.sglang.lxc_gpu_config) takes them.
+  description:
+    - Each container that may be given devices, as M(gpuserve.sglang.lxc_gpu_config) takes them.
   returned: always
   type: list
   elements: dict
   sample:
     - vmid: "200"
+      state: present
       devices:
         - {path: /dev/nvidia0, type: c, major: 195, minor: 0, mode: "0666", uid: 0, gid: 0}
 nodes:
@@ -207,6 +212,7 @@ def main():
                     "mode": {"type": "str", "default": "0666"},
                     "uid": {"type": "int", "default": 0},
                     "gid": {"type": "int", "default": 0},
+                    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 },
             },
             "backend": {"type": "str", "choices": ["auto", "proxmox", "lxc"], "default": "auto"},
@@ -230,11 +236,17 @@ def main():
     except LxcError as error:
         module.fail_json(msg=str(error), checks=[])
     result = {
+        "changed": False,
         "checks": as_dicts(found.checks),
         "backend": found.backend,
         "style": found.style,
         "containers": [
-            {"vmid": vmid, "devices": [asdict(device) for device in devices]} for vmid, devices in found.grants.items()
+            {
+                "vmid": vmid,
+                "state": "present" if devices else "absent",
+                "devices": [asdict(device) for device in devices],
+            }
+            for vmid, devices in found.grants.items()
         ],
         "nodes": [asdict(device) for device in found.nodes],
         "nodes_wrong": list(found.nodes_wrong),

@@ -119,7 +119,12 @@ def main() -> None:
     )
     params = module.params
     server = api.Server(params["url"], params["api_key"])
-    expected = probe.Expected(params["algorithm"], params["numbers"], params["accept_length_floor"])
+    try:
+        # A number that was given on Ansible's command line is a string.
+        numbers = {name: int(value) for name, value in params["numbers"].items()}
+    except (TypeError, ValueError):
+        module.fail_json(msg=f"numbers must map names to whole numbers, found {params['numbers']}")
+    expected = probe.Expected(params["algorithm"], numbers, params["accept_length_floor"])
     try:
         ready_after = probe.wait_until_ready(server, params["unit"], params["timeout"])
         in_effect = api.effective(server.info())

@@ -9,3 +9,5 @@ root=$1
 chroot "$root" systemctl --quiet mask lxc.service lxc-net.service lxc-monitord.service
 # This host shares its kernel with the machine that it runs on: nothing here may set the machine's devices or parameters.
 chroot "$root" systemctl --quiet mask systemd-udevd.service systemd-udev-trigger.service systemd-modules-load.service systemd-sysctl.service
+# The ids of unprivileged guests, as Proxmox VE hands them out.
+for file in subuid subgid; do echo root:100000:65536 > "$root/etc/$file"; done

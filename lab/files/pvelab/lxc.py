@@ -47,6 +47,7 @@ def render(
     if unprivileged:
         # Here the device policy is allow-all: a node's owner and mode, seen through the id map, are what counts.
         lines += ["lxc.include = /usr/share/lxc/config/userns.conf", "lxc.mount.auto = sys:mixed"]
+        lines += ["lxc.cgroup2.devices.allow = a"]
         lines += [f"lxc.idmap = {kind} 0 {shift} 65536" for kind in "ug"]
         lines += ["lxc.rootfs.options = idmap=container"]
     lines += [f"lxc.uts.name = {options.get('hostname', f'CT{vmid}')}", f"lxc.rootfs.path = {_rootfs(vmid, options)}"]
@@ -130,7 +131,7 @@ def make_nodes(folder: Path, nodes: Sequence[Node]) -> None:
     if not nodes:
         return
     folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0700,size=64k", "none", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755,size=64k", "none", folder], check=True)
     for node in nodes:
         path = folder / node.target
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,12 +13,16 @@ from .errors import CheckpointError, ConfigError
 
 # A size above this is no model's: a bound for all that is computed from config values.
 MAX_SIZE = 2**40
+# More layers, or states of layers, than any model has.
+MAX_LAYERS = 10_000
 # Where the language model's own values are, in the order in which the engine prefers them.
 # SGLang 0.5.20 srt/utils/hf_transformers/common.py get_hf_text_config.
 TEXT_KEYS = ("thinker_config", "llm_config", "language_config", "text_config")
 # The first of these that is set is the trained context. SGLang 0.5.20 common.py CONTEXT_LENGTH_KEYS, same since 0.4.6.
 CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
 DEFAULT_CONTEXT = 2048
+# Kinds of rope whose original length the transformers library fills in.
+FILLED_ROPES = ("llama3", "yarn", "longrope")
 
 
 @dataclass(frozen=True)
@@ -36,21 +40,26 @@ class Config:
         """The key is there, though its value may be null."""
         return key in self.values
 
-    def integer(self, key: str, minimum: int = 1) -> int | None:
-        """A whole number of at least ``minimum``, or None when absent or null. Raises ConfigError for anything else."""
+    def integer(self, key: str, minimum: int = 1, maximum: int = MAX_SIZE) -> int | None:
+        """A whole number within bounds, or None when absent or null. Raises ConfigError for anything else."""
         value = self.values.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= MAX_SIZE:
-            raise self._error(key, f"a whole number of at least {minimum}")
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+            raise self._error(key, f"a whole number from {minimum} to {maximum}")
         return value
 
-    def need(self, key: str) -> int:
+    def need(self, key: str, maximum: int = MAX_SIZE) -> int:
         """A size that the engine cannot do without. Raises ConfigError when absent."""
-        value = self.integer(key)
+        value = self.integer(key, maximum=maximum)
         if value is None:
             raise self._error(key, "a whole number")
         return value
+
+    @property
+    def layers(self) -> int:
+        """Number of layers. Raises ConfigError when absent, or more than any model has."""
+        return self.need("num_hidden_layers", MAX_LAYERS)
 
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false; absent or null is ``default``. Raises ConfigError for anything else."""
@@ -117,17 +126,20 @@ class Config:
         declared = self.text("dtype") or self.text("torch_dtype")
         return declared[len("torch.") :] if declared and declared.startswith("torch.") else declared
 
-    @property
-    def context(self) -> int:
-        """Tokens that the engine derives as the model's own limit.
+    def context(self, filled: bool = True) -> int:
+        """Tokens that the engine derives as the model's own limit. Raises ConfigError.
 
-        SGLang 0.5.20 srt/utils/hf_transformers/common.py get_context_length, same rule since 0.4.6.
+        ``filled``: the transformers library of the engine (5 and later, so SGLang 0.5.10 and later) gives some kinds of
+        scaled rope their original length where the config has none, after which the engine scales no more.
+        SGLang 0.5.20 srt/utils/hf_transformers/common.py get_context_length, same rule since 0.4.6; transformers 5.12
+        modeling_rope_utils.py standardize_rope_params.
         """
-        scaling = self.mapping("rope_scaling") or self.mapping("rope_parameters")
         factor = 1.0
+        scaling = self.mapping("rope_scaling") or self.mapping("rope_parameters")
         if scaling is not None and not scaling.has("original_max_position_embeddings"):
+            kind = scaling.text("rope_type") or scaling.text("type")
             declared = scaling.values.get("factor")
-            if declared is not None and scaling.values.get("rope_type") != "llama3":
+            if declared is not None and kind not in (FILLED_ROPES if filled else ("llama3",)):
                 if isinstance(declared, bool) or not isinstance(declared, (int, float)) or not 0 < declared < MAX_SIZE:
                     raise scaling._error("factor", "a positive number")
                 factor = float(declared)

@@ -19,8 +19,12 @@ class CheckpointError(Exception):
         self.fix = fix
 
 
-class BudgetError(CheckpointError):
-    """Reading on would cost more bytes or requests than was granted: a reason to skip, not to fail."""
+class NotReadError(CheckpointError):
+    """It may well be right, but is not looked into here: a reason to skip, not to fail."""
+
+
+class BudgetError(NotReadError):
+    """Reading on would cost more bytes or requests than was granted."""
 
 
 class ConfigError(CheckpointError):

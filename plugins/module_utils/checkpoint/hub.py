@@ -13,14 +13,17 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from email.message import Message
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from .errors import BudgetError, CheckpointError
 from .reader import read_checkpoint
-from .source import Cost, Directory, Piece, Source
+from .source import Cost, Digest, Directory, Piece, Source
 
+T = TypeVar("T")
 PUBLIC_HUB = "https://huggingface.co"
 # Namespace and name, or the name alone. Source: huggingface_hub utils/_validators.py validate_repo_id.
 REPOSITORY = re.compile(r"([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
@@ -44,10 +47,11 @@ class Limits:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows a file to its store, without the token and never from https to http."""
+    """Follows a file to its store, without the token and never from https to http; or only within the Hub."""
 
-    def __init__(self, cost: Cost) -> None:
+    def __init__(self, cost: Cost, everywhere: bool) -> None:
         self.cost = cost
+        self.everywhere = everywhere
 
     def redirect_request(
         self,
@@ -61,10 +65,14 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme == "http"):
             raise urllib.error.URLError(f"redirected from {old.scheme} to {new.scheme}, which is not followed")
+        elsewhere = (old.scheme, old.netloc) != (new.scheme, new.netloc)
+        if elsewhere and not self.everywhere:
+            return None
         following = super().redirect_request(req, fp, code, msg, headers, newurl)
         if following is not None:
             self.cost.requests += 1
-            if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            following.method = req.get_method()
+            if elsewhere:
                 following.remove_header("Authorization")
         return following
 
@@ -83,7 +91,8 @@ class Hub(Source):
     commit: str = ""
 
     def __post_init__(self) -> None:
-        self._opener = urllib.request.build_opener(_Redirects(self.cost))
+        self._following = urllib.request.build_opener(_Redirects(self.cost, everywhere=True))
+        self._staying = urllib.request.build_opener(_Redirects(self.cost, everywhere=False))
 
     def describe(self) -> dict[str, str]:
         told = {"source": "hub", "repository": self.label, "revision": self.revision}
@@ -109,53 +118,105 @@ class Hub(Source):
         if self.cost.bytes_read + length > self.limits.max_bytes:
             found = f"{length} more would go beyond the {self.limits.max_bytes} bytes granted"
             raise BudgetError(f"{name} of {self.label}", found, "read it on a host that holds the model")
+
+        def read() -> Piece:
+            request = self._request(name, "GET")
+            request.add_header("Range", f"bytes={start}-{start + length - 1}")
+            with self._open(request, self._following) as response:
+                self.commit = self.commit or response.headers.get("X-Repo-Commit", "")
+                return self._body(response, start, length)
+
+        try:
+            return self._try(name, read)
+        except urllib.error.HTTPError as error:
+            with error:
+                match = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
+                if error.code == 416:
+                    return Piece(b"", int(match[1]) if match else 0)
+                self._refused(error, name)
+                return None
+
+    def digest(self, name: str) -> Digest | None:
+        """The hash that the Hub tells of a file, without the file.
+
+        Headers: X-Linked-Etag and X-Linked-Size of a file in large-file storage (its SHA-256), else the ETag (the git
+        hash of its blob). Source: huggingface_hub file_download.py get_hf_file_metadata.
+        """
+
+        def read() -> Message:
+            with self._open(self._request(name, "HEAD"), self._staying) as response:
+                return response.headers
+
+        try:
+            headers = self._try(name, read)
+        except urllib.error.HTTPError as error:
+            with error:
+                # A redirect to the store, which is not followed: its own headers tell.
+                if not 300 <= error.code < 400:
+                    self._refused(error, name)
+                    return None
+                headers = error.headers
+        size = headers.get("X-Linked-Size") or headers.get("Content-Length") or ""
+        tag = (headers.get("X-Linked-Etag") or headers.get("ETag") or "").strip('W/"').lower()
+        known = re.fullmatch("[0-9a-f]+", tag) is not None
+        return Digest(
+            int(size) if size.isdigit() else 0,
+            sha256=tag if known and len(tag) == 64 else None,
+            git=tag if known and len(tag) == 40 else None,
+        )
+
+    def _left(self) -> float:
+        return self.limits.deadline - time.monotonic()
+
+    def _try(self, name: str, read: Callable[[], T]) -> T:
+        """Calls ``read``, again where the Hub asks for patience. Raises HTTPError for every other refusal."""
         for attempt in range(RETRIES + 1):
             if self.cost.requests >= self.limits.max_requests:
                 found = f"the {self.limits.max_requests} requests granted are used up"
                 raise BudgetError(f"{name} of {self.label}", found, "read it on a host that holds the model")
             try:
-                return self._answer(name, start, length)
+                return read()
             except urllib.error.HTTPError as error:
-                with error:
-                    wait = _wait(error, attempt)
-                    if error.code not in RETRIED or attempt == RETRIES or wait > self._left():
-                        return self._refused(error, name)
+                wait = _wait(error, attempt)
+                if error.code not in RETRIED or attempt == RETRIES or wait > min(LONGEST_WAIT, self._left()):
+                    raise
+                error.close()
                 time.sleep(wait)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise self._unreachable(name, error) from error
-        raise AssertionError("not reached: the last attempt returns or raises")
+        raise AssertionError("the last attempt returns or raises")
 
-    def _left(self) -> float:
-        return self.limits.deadline - time.monotonic()
-
-    def _answer(self, name: str, start: int, length: int) -> Piece:
+    def _request(self, name: str, method: str) -> urllib.request.Request:
         revision = urllib.parse.quote(self.commit or self.revision, "")
         file = urllib.parse.quote(name)
-        request = urllib.request.Request(f"{self.endpoint.rstrip('/')}/{self.label}/resolve/{revision}/{file}")
-        request.add_header("Range", f"bytes={start}-{start + length - 1}")
+        url = f"{self.endpoint.rstrip('/')}/{self.label}/resolve/{revision}/{file}"
+        request = urllib.request.Request(url, method=method)
         request.add_header("Accept-Encoding", "identity")
         request.add_header("User-Agent", "gpuserve-sglang")
         if self.token:
             request.add_header("Authorization", f"Bearer {self.token}")
+        return request
+
+    def _open(self, request: urllib.request.Request, opener: urllib.request.OpenerDirector) -> http.client.HTTPResponse:
         self.cost.requests += 1
         if self._left() <= 0:
             raise TimeoutError("the time limit is over")
-        with self._opener.open(request, timeout=min(ANSWER_SECONDS, self._left())) as response:
-            self.commit = self.commit or response.headers.get("X-Repo-Commit", "")
-            return self._body(response, name, start, length)
+        response: http.client.HTTPResponse = opener.open(request, timeout=min(ANSWER_SECONDS, self._left()))
+        return response
 
-    def _body(self, response: http.client.HTTPResponse, name: str, start: int, length: int) -> Piece:
+    def _body(self, response: http.client.HTTPResponse, start: int, length: int) -> Piece:
         if response.status == 206:
             match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", response.headers.get("Content-Range", ""))
             if match is None or int(match[1]) != start:
                 raise ValueError(f"a range was asked for, and {response.headers.get('Content-Range')!r} came")
-            return Piece(self._read(response, min(length, int(match[2]) - start + 1)), int(match[3]))
+            wanted = min(length, int(match[2]) - start + 1)
+            return Piece(_all(self._read(response, wanted), wanted), int(match[3]))
         if start:
             raise ValueError("the server ignores range requests")
         data = self._read(response, length)
         declared = response.headers.get("Content-Length", "")
         if declared.isdigit():
-            return Piece(data, int(declared))
+            return Piece(_all(data, min(length, int(declared))), int(declared))
         if len(data) == length:
             raise ValueError("the server tells no file size and ignores range requests")
         return Piece(data, len(data))
@@ -172,17 +233,15 @@ class Hub(Source):
             self.cost.bytes_read += len(chunk)
         return bytes(data)
 
-    def _refused(self, error: urllib.error.HTTPError, name: str) -> Piece | None:
-        """What a status means. Headers: huggingface_hub utils/_http.py hf_raise_for_status (X-Error-Code)."""
+    def _refused(self, error: urllib.error.HTTPError, name: str) -> None:
+        """What a status means: None for a file that is not there, else a CheckpointError. Headers: huggingface_hub
+        utils/_http.py hf_raise_for_status (X-Error-Code)."""
         code = error.headers.get("X-Error-Code", "")
-        if error.code == 416:
-            match = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
-            return Piece(b"", int(match[1])) if match else Piece(b"", 0)
         if code == "RevisionNotFound":
             found = f"no revision {self.revision} of it"
             raise self._error(f"the repository {self.label}", found, f"correct {self.variable}_revision")
         if error.code == 404 and code != "RepoNotFound":
-            return None
+            return
         token = "with the token given" if self.token else "without a token"
         if code == "GatedRepo":
             fix = "accept the licence on the model's page, and give the token of that account"
@@ -210,6 +269,12 @@ class Hub(Source):
     @staticmethod
     def _error(expected: str, found: str, fix: str) -> CheckpointError:
         return CheckpointError(expected, found, fix)
+
+
+def _all(data: bytes, wanted: int) -> bytes:
+    if len(data) < wanted:
+        raise ValueError(f"the connection ended after {len(data)} of {wanted} bytes")
+    return data
 
 
 def _wait(error: urllib.error.HTTPError, attempt: int) -> float:

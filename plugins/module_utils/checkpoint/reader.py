@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .config import Config, parse_json_object
-from .errors import CheckpointError
+from .errors import CheckpointError, NotReadError
 from .safetensors import PREFIX_BYTES, Tensor, header_length, parse_header
 from .source import Source
 
@@ -34,12 +34,22 @@ class Checkpoint:
     config: Config
 
     @cached_property
+    def index(self) -> Config | None:
+        """The index of a sharded checkpoint, None for one of a single file. Raises CheckpointError."""
+        return self.json(INDEX_FILE)
+
+    @property
+    def index_bytes(self) -> int | None:
+        """Bytes of all tensors as the index tells, None when it does not. Raises CheckpointError."""
+        metadata = self.index.mapping("metadata") if self.index is not None else None
+        return metadata.integer("total_size", minimum=0) if metadata is not None else None
+
+    @cached_property
     def weight_map(self) -> Mapping[str, str] | None:
         """Tensor name to shard file, or None for a checkpoint of one file. Raises CheckpointError."""
-        data = self.source.whole(INDEX_FILE, MAX_JSON_BYTES)
-        if data is None:
+        if self.index is None:
             return None
-        names = parse_json_object(data, f"{INDEX_FILE} of the {self.role}").get("weight_map")
+        names = self.index.values.get("weight_map")
         if not isinstance(names, dict) or not names or not all(isinstance(file, str) for file in names.values()):
             found = f"{names!r:.60}"
             expected = f"a weight_map in {INDEX_FILE} of the {self.role}"
@@ -66,6 +76,12 @@ class Checkpoint:
             self._require(self.weight_map, tensors)
         return tensors
 
+    def json(self, file: str) -> Config | None:
+        """Another JSON file of the checkpoint, None when there is none. Raises CheckpointError."""
+        data = self.source.whole(file, MAX_JSON_BYTES)
+        where = f"{file} of the {self.role}"
+        return Config(parse_json_object(data, where), where) if data is not None else None
+
     def shard(self, name: str) -> dict[str, Tensor]:
         """The tensors of one weight file. Raises CheckpointError when it is missing or damaged."""
         piece = self.source.piece(name, 0, FIRST_HEADER_BYTES)
@@ -77,6 +93,27 @@ class Checkpoint:
             rest = self.source.piece(name, PREFIX_BYTES + len(header), length - len(header))
             header += rest.data if rest is not None else b""
         return parse_header(header, name, piece.file_bytes)
+
+    @property
+    def outline(self) -> tuple[int, int]:
+        """Number and bytes of the weight files, each there and at least as long as its header says.
+
+        Raises CheckpointError when a file is missing, or all of them are smaller than the tensors that the index tells.
+        The tensors themselves are not looked at, so that this is quick for a model of a terabyte.
+        """
+        total = 0
+        for name in self.shards:
+            piece = self.source.piece(name, 0, PREFIX_BYTES)
+            if piece is None:
+                raise self._missing(name)
+            header_length(piece.data, name, piece.file_bytes)
+            total += piece.file_bytes
+        if self.weight_map is None:
+            self.shard(SINGLE_FILE)
+        elif self.index_bytes is not None and total < self.index_bytes:
+            expected = f"{self.index_bytes} bytes of tensors, as {INDEX_FILE} of the {self.role} tells"
+            raise CheckpointError(expected, f"{total} bytes in {len(self.shards)} files", "finish the model's download")
+        return len(self.shards), total
 
     def data(self, name: str, limit: int) -> bytes:
         """The bytes of one tensor, at most ``limit``. Raises CheckpointError when there are more, or fewer."""
@@ -97,7 +134,7 @@ class Checkpoint:
         for other in OTHER_WEIGHTS:
             if self.weight_map is None and self.source.piece(other, 0, 1) is not None:
                 fix = "take the safetensors version of this model"
-                raise CheckpointError(expected, f"only {other} in {self.source.label}", fix)
+                return NotReadError(expected, f"only {other}, which the engine loads but this check does not read", fix)
         return CheckpointError(expected, f"no such file in {self.source.label}", "finish the model's download")
 
     def _require(self, names: Iterable[str], tensors: Mapping[str, Tensor]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .errors import CheckpointError
 
@@ -47,9 +47,11 @@ DTYPE_BITS: Mapping[str, int] = {
 DOWNLOAD_AGAIN = "delete the file and download it again"
 
 
-@dataclass(frozen=True)
-class Tensor:
-    """One tensor. ``start`` and ``end`` are bytes counted from the end of the header of ``file``."""
+class Tensor(NamedTuple):
+    """One tensor. ``start`` and ``end`` are bytes counted from the end of the header of ``file``.
+
+    A model of a terabyte has 200,000 of them, hence the light kind of class.
+    """
 
     file: str
     dtype: str
@@ -71,12 +73,13 @@ def header_length(prefix: bytes, file: str, file_bytes: int) -> int:
     expected = f"a safetensors header at the start of {file}"
     if len(prefix) < PREFIX_BYTES or file_bytes < PREFIX_BYTES:
         raise CheckpointError(expected, f"a file of {file_bytes} bytes", DOWNLOAD_AGAIN)
-    if prefix.lstrip()[:1] == b"<":
-        raise CheckpointError(expected, "a page of HTML", "download the file again, past the proxy or login page")
-    if prefix.startswith(b"version "):
-        raise CheckpointError(expected, "a Git LFS pointer", "fetch the file itself (git lfs pull, or download again)")
     length = int.from_bytes(prefix[:PREFIX_BYTES], "little")
     if length > MAX_HEADER_BYTES:
+        if prefix.startswith(b"<"):
+            raise CheckpointError(expected, "a page of HTML", "download the file again, past the proxy or login page")
+        if prefix.startswith(b"version "):
+            fix = "fetch the file itself (git lfs pull, or download again)"
+            raise CheckpointError(expected, "a Git LFS pointer", fix)
         raise CheckpointError(expected, f"a header said to be {length} bytes long", DOWNLOAD_AGAIN)
     if PREFIX_BYTES + length > file_bytes:
         found = f"a header of {length} bytes in a file of {file_bytes}: the file is truncated"
@@ -122,12 +125,14 @@ def _tensor(name: str, entry: object, file: str, expected: str) -> Tensor:
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(dtype, str) or dtype not in DTYPE_BITS:
         raise refuse(f"the unknown dtype {dtype!r:.60}")
-    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(_is_size(size) for size in shape):
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
         raise refuse(f"the shape {shape!r:.60}")
-    if not isinstance(offsets, list) or len(offsets) != 2 or not all(_is_size(size) for size in offsets):
+    if not isinstance(offsets, list) or len(offsets) != 2 or not _is_size(offsets[0]) or not _is_size(offsets[1]):
         raise refuse(f"the offsets {offsets!r:.60}")
     bits = DTYPE_BITS[dtype]
     for size in shape:
+        if not _is_size(size):
+            raise refuse(f"the shape {shape!r:.60}")
         bits *= size
     if bits != 8 * (offsets[1] - offsets[0]):
         raise refuse(f"shape {shape} of {dtype} in {offsets[1] - offsets[0]} bytes")
@@ -135,4 +140,5 @@ def _tensor(name: str, entry: object, file: str, expected: str) -> Tensor:
 
 
 def _is_size(value: object) -> bool:
+    # True is an int to isinstance, but no size.
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,22 @@ class Piece:
     file_bytes: int
 
 
+@dataclass(frozen=True)
+class Digest:
+    """What identifies a file's content without comparing it byte by byte; a Hub knows one of the two hashes."""
+
+    bytes: int
+    sha256: str | None = None
+    git: str | None = None
+
+    def equals(self, other: Digest) -> bool | None:
+        """Whether the contents are the same; None when there is no hash of one kind for both."""
+        for ours, theirs in ((self.sha256, other.sha256), (self.git, other.git)):
+            if ours is not None and theirs is not None:
+                return ours == theirs
+        return None
+
+
 class Source(ABC):
     """The files of one checkpoint, by their name inside it."""
 
@@ -43,6 +60,15 @@ class Source(ABC):
     @abstractmethod
     def whole(self, name: str, limit: int) -> bytes | None:
         """A whole file of at most ``limit`` bytes; None when there is none. Raises CheckpointError when longer."""
+
+    @abstractmethod
+    def digest(self, name: str) -> Digest | None:
+        """The identity of a file's content; None when there is no such file. Raises CheckpointError."""
+
+    def whole_or_none(self, name: str, limit: int) -> bytes | None:
+        """The first ``limit`` bytes of a file that is no more than a hint; None when there is none."""
+        piece = self.piece(name, 0, limit)
+        return piece.data if piece is not None else None
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
@@ -94,6 +120,21 @@ class Directory(Source):
                 f"at most {limit} bytes in {self._file(name)}", f"{piece.file_bytes} bytes", "replace the file"
             )
         return piece.data if piece is not None else None
+
+    def digest(self, name: str) -> Digest | None:
+        path = self._file(name)
+        try:
+            size = path.stat().st_size
+            whole, blob = hashlib.sha256(), hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+            with path.open("rb") as file:
+                for chunk in iter(lambda: file.read(1 << 20), b""):
+                    whole.update(chunk)
+                    blob.update(chunk)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._unreadable(path, error) from error
+        return Digest(size, whole.hexdigest(), blob.hexdigest())
 
     def describe(self) -> dict[str, str]:
         return self.facts or {"source": "directory", "path": self.label}

@@ -6,19 +6,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
-from ..checkpoint.config import Config
-from ..checkpoint.errors import CheckpointError, ConfigError
-from ..checkpoint.hub import Limits, open_source
+from ..checkpoint.errors import CheckpointError, ConfigError, NotReadError
+from ..checkpoint.hub import Hub, Limits, open_source
 from ..checkpoint.reader import Checkpoint, read_checkpoint
 from ..checkpoint.source import Cost
 from ..checks import FAIL, PASS, SKIPPED, Check, summary
+from ..engine.packages import site_packages_of
+from ..engine.source import read_engine
 from ..engine.versions import parse_version
-from .identity import algorithm
-from .judge import judge
+from .identity import algorithm, base_class, model_type, release
+from .judge import apply, judge
+from .layers import captured_layers
 from .pair import Pair, Request
+from .sizes import quantisation
 
 # A remote pair may cost this much: all configs and headers of a 1T model's pair are well below, one shard is far above.
 MAX_BYTES = 8_000_000
@@ -76,9 +81,16 @@ class Answer:
 
 
 def ask(question: Question) -> Answer:
-    """Reads and judges. Raises ValueError when ``engine`` is no version."""
+    """Reads and judges. Raises ValueError when ``engine`` is neither a version nor a venv with SGLang in it, or
+    tp_size no size."""
+    if question.tp_size < 1:
+        raise ValueError(f"{question.variable('tp_size')} is {question.tp_size}; set it to 1 or more")
+    installed = None
+    if question.engine.startswith("/"):
+        installed = read_engine(site_packages_of(Path(question.engine)))
     request = Request(
-        engine=parse_version(question.engine),
+        engine=installed.version if installed is not None else parse_version(question.engine),
+        installed=installed,
         algorithm=question.algorithm or "",
         tp_size=question.tp_size,
         context_length=question.context_length,
@@ -95,20 +107,41 @@ def ask(question: Question) -> Answer:
     limits = Limits(MAX_BYTES, MAX_REQUESTS, time.monotonic() + question.timeout)
     checks, base = _read(question, "base", question.base, question.base_revision, cost, limits)
     subject = f"base {question.base}"
-    drafter = None
+    drafter: Checkpoint | None = None
+    layers: list[int] | None = None
+    if base is not None:
+        kinds = (("base.architecture", partial(base_class, request=request)), _model_type("base", request))
+        checks += apply(kinds, base)
     if question.drafter is None:
         checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", "no drafter is set"))
     else:
         subject = f"drafter {question.drafter} on {subject}"
-        named = algorithm(request)
+        named = [*algorithm(request), *release(request)]
         more, drafter = _read(question, "drafter", question.drafter, question.drafter_revision, cost, limits)
         checks += named + more
-        if base is None or drafter is None or named[0].status == FAIL:
+        if base is None or drafter is None or any(check.status == FAIL for check in named + more):
             reason = "not compared: see the failed checks"
             checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", reason))
         else:
-            checks += judge(Pair(base, drafter, request))
-    return Answer(subject, tuple(checks), _told(base), _told(drafter), cost)
+            checks += apply((_model_type("drafter", request),), drafter)
+            pair = Pair(base, drafter, request)
+            checks += judge(pair)
+            layers = _captured(pair)
+    told = _told(drafter)
+    if told is not None:
+        told["captured_layers"] = layers
+    return Answer(subject, tuple(checks), _told(base), told, cost)
+
+
+def _captured(pair: Pair) -> list[int] | None:
+    try:
+        return captured_layers(pair)
+    except ConfigError:
+        return None
+
+
+def _model_type(role: str, request: Request) -> tuple[str, Callable[[Checkpoint], list[Check]]]:
+    return f"{role}.model_type", partial(model_type, request=request)
 
 
 def _read(
@@ -122,24 +155,54 @@ def _read(
     except CheckpointError as error:
         return [Check(id, FAIL, f"{variable}: {error.expected}", error.found, error.fix)], None
     name = checkpoint.config.values.get("architectures")
-    return [Check(id, PASS, f"{variable}: a readable checkpoint", f"{value} ({name})")], checkpoint
+    read = Check(id, PASS, f"{variable}: a readable checkpoint", f"{value} ({name})")
+    return [read, _weights(checkpoint, variable)], checkpoint
+
+
+def _weights(checkpoint: Checkpoint, variable: str) -> Check:
+    """The weight files are there and whole, as far as that is seen without reading them."""
+    id, expected = f"{checkpoint.role}.weights", f"{variable}: all weight files, none cut short"
+    if isinstance(checkpoint.source, Hub):
+        return Check(id, SKIPPED, expected, "not on this host yet")
+    try:
+        number, total = checkpoint.outline
+    except NotReadError as error:
+        return Check(id, SKIPPED, expected, error.found)
+    except CheckpointError as error:
+        return Check(id, FAIL, f"{variable}: {error.expected}", error.found, error.fix)
+    return Check(id, PASS, expected, f"{number} files of {total} bytes")
+
+
+# What is told of each model beside where it was read, under the name that config.json has for it.
+TOLD = (
+    "architectures",
+    "model_type",
+    "hidden_size",
+    "target_hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "kv_lora_rank",
+    "vocab_size",
+    "draft_vocab_size",
+    "eagle_config",
+    "dflash_config",
+    "num_nextn_predict_layers",
+)
 
 
 def _told(checkpoint: Checkpoint | None) -> dict[str, object] | None:
-    """What was read, normalised: null for what is not there or not usable."""
+    """What was read, normalised: the language model's values, null for what is not there."""
     if checkpoint is None:
         return None
-    text = _quiet(checkpoint.config)
     told: dict[str, object] = dict(checkpoint.source.describe())
-    told["architectures"] = checkpoint.config.values.get("architectures")
-    sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
-    for key in (*sizes, "draft_vocab_size", "target_hidden_size", "max_position_embeddings"):
-        told[key] = text.values.get(key)
-    return told
-
-
-def _quiet(config: Config) -> Config:
+    config = checkpoint.config
     try:
-        return config.text_part
+        text = config.text_part
+        told["context"], told["dtype"] = text.context(), text.dtype or config.dtype
+        told["quantization"] = quantisation(text) or quantisation(config)
     except ConfigError:
-        return config
+        text = config
+    for key in TOLD:
+        told[key] = config.values.get(key, text.values.get(key))
+    return told

@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..checkpoint.reader import Checkpoint
-from ..checks import Check
+from ..checks import FAIL, PASS, SKIPPED, Check
+from ..engine.source import EngineInfo
 from ..engine.versions import Version, parse_version
 
+LLAMA = "LlamaForCausalLMEagle3"
+MLA = "Eagle3DeepseekV2ForCausalLM"
 # How the engine resolves the flag: NEXTN is EAGLE under another name in every version.
 # SGLang 0.5.20 srt/speculative/spec_info.py from_string; the same name map since 0.4.6.
 SAME_ALGORITHM = {"NEXTN": "EAGLE"}
@@ -23,6 +26,8 @@ class Request:
 
     engine: Version
     algorithm: str
+    # The installed engine's own source, where one was given: what it registers is then known and not remembered.
+    installed: EngineInfo | None = None
     tp_size: int = 1
     context_length: int | None = None
     quantization: str | None = None
@@ -62,13 +67,13 @@ class Pair:
     request: Request
 
 
-def verdict(id: str, ok: bool, expected: str, actual: str, fix: str, source: str, otherwise: str = "fail") -> Check:
+def verdict(id: str, ok: bool, expected: str, actual: str, fix: str, source: str, otherwise: str = FAIL) -> Check:
     """A check that passes when ``ok``, and is ``otherwise`` (fail or warn) with its fix when not."""
     if ok:
-        return Check(id, "pass", expected, actual, "", source)
+        return Check(id, PASS, expected, actual, "", source)
     return Check(id, otherwise, expected, actual, fix, source)
 
 
 def skipped(id: str, expected: str, reason: str, source: str = "") -> Check:
     """A check that was not made, with the reason."""
-    return Check(id, "skipped", expected, reason, "", source)
+    return Check(id, SKIPPED, expected, reason, "", source)

@@ -8,6 +8,7 @@ Endpoints and fields: sglang/srt/entrypoints/http_server.py and managers/tokeniz
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -35,16 +36,18 @@ class Server:
         if self.api_key:
             headers["Authorization"] = f"Bearer {self.api_key}"
         data = None if payload is None else json.dumps(payload).encode()
-        request = urllib.request.Request(self.url.rstrip("/") + path, data=data, headers=headers)
         # A proxy of the environment must not stand between a host and its own server.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
+            request = urllib.request.Request(self.url.rstrip("/") + path, data=data, headers=headers)
             with opener.open(request, timeout=timeout) as answer:
                 return int(answer.status), answer.read(_ANSWER_LIMIT_BYTES)
         except urllib.error.HTTPError as error:
-            return error.code, error.read(_ANSWER_LIMIT_BYTES)
-        except OSError as error:
-            raise ApiError(f"{self.url}{path}: no answer ({getattr(error, 'reason', error)})") from error
+            with error:
+                return error.code, error.read(_ANSWER_LIMIT_BYTES)
+        # ValueError: not a URL. HTTPException: what answers does not speak HTTP, or ended in the middle.
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise ApiError(f"{self.url}{path}: no answer ({getattr(error, 'reason', error) or error!r})") from error
 
     def _json(self, path: str, payload: Mapping[str, Any] | None = None) -> Any:
         status, body = self._open(path, payload, self.timeout)
@@ -65,7 +68,10 @@ class Server:
 
     def info(self) -> dict[str, Any]:
         """The arguments in effect and the state of the scheduler, see :func:`effective`."""
-        return dict(self._json("/get_server_info"))
+        told = self._json("/get_server_info")
+        if not isinstance(told, dict):
+            raise ApiError(f"{self.url}/get_server_info: the answer is not SGLang's: {type(told).__name__}")
+        return told
 
     def generate(self, prompt: str, max_new_tokens: int) -> Generation:
         """One greedy completion of exactly ``max_new_tokens`` tokens."""
@@ -79,7 +85,7 @@ class Server:
                 tokens=int(meta["completion_tokens"]),
                 accept_length=None if accept_length is None else float(accept_length),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ApiError(f"{self.url}/generate: the answer is not SGLang's: {error!r}") from error
 
 

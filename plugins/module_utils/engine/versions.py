@@ -30,12 +30,19 @@ class Version:
 
     key: tuple[object, ...]
     text: str = field(compare=False)
+    epoch: int = field(compare=False)
     release: tuple[int, ...] = field(compare=False)
     local: str = field(compare=False)
     is_prerelease: bool = field(compare=False)
+    is_postrelease: bool = field(compare=False)
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def base(self) -> tuple[int, ...]:
+        """The release numbers without zeros at the end."""
+        return _trimmed(self.release)
 
     def without_local(self) -> Version:
         """The version less its local part (``2.9.1+cu130`` -> ``2.9.1``)."""
@@ -51,9 +58,6 @@ def parse_version(text: str) -> Version:
     if match is None:
         raise ValueError(f"{text!r} is not a version; write it as the package does, for example 0.5.20 or 0.5.13.post1")
     release = tuple(int(part) for part in match["release"].split("."))
-    trimmed = release
-    while len(trimmed) > 1 and trimmed[-1] == 0:
-        trimmed = trimmed[:-1]
     pre, post, dev, local = match["pre"], match["post"], match["dev"], match["local"]
     # dev < a < b < rc < final < post; a dev of anything sorts before that thing.
     final = (-1, 0) if dev and not post else (3, 0)
@@ -62,8 +66,15 @@ def parse_version(text: str) -> Version:
     dev_key = (0, int(match["dev_n"] or 0)) if dev else (1, 0)
     # A number sorts after a word, nothing before both.
     local_key = tuple((1, int(part), "") if part.isdigit() else (0, 0, part.lower()) for part in _split_local(local))
-    key = (int(match["epoch"] or 0), trimmed, pre_key, post_key, dev_key, local_key)
-    return Version(key, text.strip(), release, (local or "").lower(), bool(pre or dev))
+    epoch = int(match["epoch"] or 0)
+    key = (epoch, _trimmed(release), pre_key, post_key, dev_key, local_key)
+    return Version(key, text.strip(), epoch, release, (local or "").lower(), bool(pre or dev), bool(post))
+
+
+def _trimmed(release: tuple[int, ...]) -> tuple[int, ...]:
+    while len(release) > 1 and release[-1] == 0:
+        release = release[:-1]
+    return release
 
 
 def _split_local(local: str | None) -> list[str]:

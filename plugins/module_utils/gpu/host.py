@@ -17,7 +17,8 @@ NVIDIA_VENDOR = "0x10de"
 GPU_CLASSES = ("0x0300", "0x0302")
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """The stripped text of a file, empty when it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -30,10 +31,10 @@ def container(root: Path = ROOT) -> str:
     Source: systemd's CONTAINER_INTERFACE: the manager sets ``container=`` for PID 1, systemd repeats it in
     /run/systemd/container.
     """
-    told = _read(root / "run/systemd/container")
+    told = read(root / "run/systemd/container")
     if told:
         return told
-    for entry in _read(root / "proc/1/environ").split("\0"):
+    for entry in read(root / "proc/1/environ").split("\0"):
         if entry.startswith("container="):
             return entry.partition("=")[2]
     return "docker" if (root / ".dockerenv").exists() else ""
@@ -43,7 +44,7 @@ def pci_gpus(root: Path = ROOT) -> list[str]:
     """PCI addresses of the NVIDIA GPUs on the bus (0000:41:00.0), sorted, whether a driver answers for them or not."""
     found = []
     for device in sorted((root / "sys/bus/pci/devices").glob("*")):
-        if _read(device / "vendor") == NVIDIA_VENDOR and _read(device / "class").startswith(GPU_CLASSES):
+        if read(device / "vendor") == NVIDIA_VENDOR and read(device / "class").startswith(GPU_CLASSES):
             found.append(device.name)
     return found
 
@@ -51,7 +52,7 @@ def pci_gpus(root: Path = ROOT) -> list[str]:
 def kernel_driver(root: Path = ROOT) -> str:
     """Version of the loaded NVIDIA kernel module, or an empty string."""
     match = re.search(
-        r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", _read(root / "proc/driver/nvidia/version"), re.MULTILINE
+        r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", read(root / "proc/driver/nvidia/version"), re.MULTILINE
     )
     return match.group(1) if match else ""
 
@@ -59,8 +60,20 @@ def kernel_driver(root: Path = ROOT) -> str:
 def majors(root: Path = ROOT) -> dict[str, int]:
     """Major numbers of the character devices that the kernel has now, by name. They change from boot to boot."""
     found: dict[str, int] = {}
-    for line in _read(root / "proc/devices").partition("Block devices:")[0].splitlines():
-        number, _, name = line.strip().partition(" ")
+    for line in read(root / "proc/devices").partition("Block devices:")[0].splitlines():
+        number, _space, name = line.strip().partition(" ")
         if number.isdigit():
             found[name] = int(number)
     return found
+
+
+def numa_node(address: str, root: Path = ROOT) -> int | None:
+    """NUMA node of the PCI device, None where the firmware does not tell."""
+    told = read(root / "sys/bus/pci/devices" / address / "numa_node") if address else ""
+    return int(told) if told and int(told) >= 0 else None
+
+
+def process_state(pid: int, root: Path = ROOT) -> str:
+    """The kernel's letter for the state of a process (R, S, D, Z ...), or ``gone``."""
+    told = read(root / "proc" / str(pid) / "stat")
+    return told.rpartition(")")[2].split()[0] if ")" in told else "gone"

@@ -51,6 +51,11 @@ def missing(opened: Sequence[Mapping[str, Any]]) -> list[str]:
     return [str(node["path"]) for node in opened if node["error"] == errno.ENOENT]
 
 
+def answered(opened: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a driver answers at least one of the nodes, from the probe's records."""
+    return any(node["character"] and node["error"] == 0 for node in opened)
+
+
 def _id(path: str) -> str:
     return f"node.{PurePosixPath(path).name}"
 

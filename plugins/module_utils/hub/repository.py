@@ -154,7 +154,7 @@ def _ask(url: str, token: str | None, timeout: float, where: str) -> tuple[Any, 
         # Unredirected: a mirror that sends us elsewhere does not get the token passed on.
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
+        with urllib.request.build_opener().open(request, timeout=timeout) as answer:
             return json.loads(answer.read(_ANSWER_LIMIT_BYTES)), answer.headers.get("Link", "")
     except urllib.error.HTTPError as error:
         with error:

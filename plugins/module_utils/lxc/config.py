@@ -15,9 +15,10 @@ it is about:
 
 1. ``dev<n>`` and ``lxc.mount.entry`` whose device is ``/dev/nvidia*`` (or one of the wanted devices) are this module's,
    whoever wrote them. Two owners of one node would be two truths, and the older one is what breaks after a reboot.
-2. An allow rule directly before such a mount entry, exact in its minor and in the form ``c 511:0 rw``, with the mount
-   entry in the form written here, is that entry's rule: they are written as pairs, and the order lasts. So the rule of
-   a major that has moved since is known as stale, which its number alone could not tell.
+2. An allow rule directly before such a mount entry is that entry's rule: they are written as pairs, and the order
+   lasts. So the rule of a major that has moved since is known as stale, which its number alone could not tell. Both
+   must be in the form written here, and the rule must name the minor that the node has by its name and a major of the
+   kernel's dynamic ranges: a foreign ``c 226:0 rw`` that happens to stand there is not touched.
 3. An allow rule for a major that NVIDIA's modules hold now (195 and what the devices file says) is this module's too.
    A ``c 195:* rwm`` left from a guide would open all GPUs to a container that was given two.
 4. In a section that mounts ``/dev/nvidia*`` by hand (a mount entry that is not in the form of rule 2), an allow rule
@@ -37,7 +38,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .devices import DYNAMIC_MAJORS, NODE_PREFIX, NVIDIA_MAJOR, Device, LxcError, nvidia_majors
+from .devices import NODE_PREFIX, NVIDIA_MAJOR, Device, LxcError, fixed_minor, is_dynamic, nvidia_majors
 
 DEV = "dev"
 CGROUP = "cgroup"
@@ -122,11 +123,16 @@ def parse_entries(lines: Sequence[Line], backend: str, start: int = 0, stop: int
     return found
 
 
-def live_options(text: str) -> dict[str, str]:
-    """The ``key: value`` settings in force in a Proxmox VE configuration, raw keys left out."""
+def live_options(text: str, backend: str = PROXMOX) -> dict[str, str]:
+    """The settings in force, the last one where a key is named several times."""
     lines = split_lines(text)
-    entries = parse_entries(lines, PROXMOX, 0, live_length(lines, PROXMOX))
-    return {entry.key: entry.value for entry in entries if not entry.key.startswith("lxc.")}
+    return {entry.key: entry.value for entry in parse_entries(lines, backend, 0, live_length(lines, backend))}
+
+
+def is_unprivileged(text: str, backend: str) -> bool:
+    """Does the container run in a user namespace of its own?"""
+    options = live_options(text, backend)
+    return options.get("unprivileged") == "1" if backend == PROXMOX else "lxc.idmap" in options
 
 
 def dev_properties(value: str) -> dict[str, str]:
@@ -182,6 +188,13 @@ def _squeezed(value: str) -> str:
     return " ".join(value.split())
 
 
+def _is_rule_of(entry: Entry, path: str) -> bool:
+    rule = _RULE.fullmatch(entry.value) if _ALLOW.fullmatch(entry.key) else None
+    if rule is None or rule.group(3) != "rw":
+        return False
+    return is_dynamic(int(rule.group(1))) and rule.group(2) == str(fixed_minor(path))
+
+
 def find_owned(entries: Sequence[Entry], devices: Sequence[Device], majors: Mapping[str, int]) -> list[Entry]:
     """The entries that are this module's, by the four rules above. ``majors``: driver name -> major in force."""
     wanted = {device.path for device in devices}
@@ -195,10 +208,9 @@ def find_owned(entries: Sequence[Entry], devices: Sequence[Device], majors: Mapp
         if not path or not _about(path, wanted):
             continue
         owned.append(entry)
-        rule = _RULE.fullmatch(before.value) if before and _ALLOW.fullmatch(before.key) else None
         if _squeezed(entry.value) != mount_value(path):
             by_hand = True
-        elif before and rule and rule.group(2) != "*" and rule.group(3) == "rw":
+        elif before and _is_rule_of(before, path):
             paired.add(before.at)
     driver_seen = bool(nvidia_majors(majors))
     for entry in entries:
@@ -208,8 +220,7 @@ def find_owned(entries: Sequence[Entry], devices: Sequence[Device], majors: Mapp
         if not rule:
             continue
         major = int(rule.group(1))
-        dynamic = any(major in numbers for numbers in DYNAMIC_MAJORS)
-        dead = by_hand and driver_seen and dynamic and major not in majors.values()
+        dead = by_hand and driver_seen and is_dynamic(major) and major not in majors.values()
         if entry.at in paired or major in held or dead:
             owned.append(entry)
     return sorted(owned, key=lambda entry: entry.at)
@@ -360,11 +371,27 @@ def pending_conflicts(text: str) -> list[str]:
     }
     found = []
     for entry in parse_entries(lines, PROXMOX, start + 1, stop):
-        deleted = set(re.split(r"[,;\s]+", entry.value)) & ours if entry.key == "delete" else set()
+        # A leading ! forces the deletion (PVE::AbstractConfig, parse_pending_delete).
+        deleted = (
+            {name.lstrip("!") for name in re.split(r"[,;\s]+", entry.value)} & ours if entry.key == "delete" else set()
+        )
         named = entry.key in ours or (entry.dev_index is not None and NODE_PREFIX in entry.value)
         if deleted or named:
             found.append(lines[entry.at].text)
     return found
+
+
+def covering_rule(text: str, backend: str, numbers: str) -> str:
+    """The line of the live section that allows ``195:1``, however wide it is; empty where there is none."""
+    lines = split_lines(text)
+    major, minor = numbers.split(":")
+    for entry in parse_entries(lines, backend, 0, live_length(lines, backend)):
+        if not _ALLOW.fullmatch(entry.key):
+            continue
+        match = re.fullmatch(r"[ac](?:\s+(\d+|\*):(\d+|\*))?(?:\s+[rwm]+)?", entry.value)
+        if match and match.group(1) in (None, "*", major) and match.group(2) in (None, "*", minor):
+            return lines[entry.at].text
+    return ""
 
 
 def cgroup_version(root: str = "/sys/fs/cgroup") -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 NVIDIA_MAJOR = 195
 NODE_PREFIX = "/dev/nvidia"
+CAPS_FOLDER = "/dev/nvidia-caps"
 # The kernel hands out majors from these ranges (include/linux/fs.h, CHRDEV_MAJOR_DYN_END and CHRDEV_MAJOR_DYN_EXT_END).
 DYNAMIC_MAJORS = (range(234, 255), range(384, 512))
 
@@ -47,6 +48,21 @@ class Device:
     def numbers(self) -> str:
         """``c 195:0``, as a device rule names it."""
         return f"{self.type} {self.major}:{self.minor}"
+
+
+def fixed_minor(path: str) -> int | None:
+    """The minor that a node of NVIDIA's has by its name; None for a name that is not known."""
+    named = {"nvidiactl": 255, "nvidia-modeset": 254, "nvidia-uvm": 0, "nvidia-uvm-tools": 1}
+    match = re.fullmatch(r"/dev/(?:nvidia(\d+)|nvidia-caps/nvidia-cap(\d+)|(nvidia[a-z-]+))", path)
+    if not match:
+        return None
+    number = match.group(1) or match.group(2)
+    return int(number) if number else named.get(match.group(3))
+
+
+def is_dynamic(major: int) -> bool:
+    """Is it a major that the kernel hands out at load time?"""
+    return any(major in numbers for numbers in DYNAMIC_MAJORS)
 
 
 @dataclass(frozen=True)
@@ -97,7 +113,8 @@ def find_gpus(proc_dir: str) -> list[Gpu]:
             text = (folder / "information").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+        parts = [line.partition(":") for line in text.splitlines()]
+        fields = {part[0].strip(): part[2].strip() for part in parts}
         minor = fields.get("Device Minor", "")
         if minor.isdigit():
             found.append((folder.name.lower(), int(minor), fields.get("GPU UUID", "")))
@@ -164,21 +181,29 @@ def _major(majors: Mapping[str, int], aliases: Sequence[str]) -> int:
     return next(majors[alias] for alias in aliases if alias in majors)
 
 
-def cap_minors(proc_dir: str) -> list[int]:
-    """The minors of /dev/nvidia-caps/nvidia-cap<minor> that control MIG, from the driver's own files."""
-    minors = []
+@dataclass(frozen=True)
+class Cap:
+    """A capability of MIG: the minor of its node, and the mode that the driver gives it, four octal digits."""
+
+    minor: int
+    mode: str
+
+
+def find_caps(proc_dir: str) -> list[Cap]:
+    """The nodes /dev/nvidia-caps/nvidia-cap<minor> that control MIG, from the driver's own files."""
+    found = []
     for name in ("config", "monitor"):
         try:
             text = Path(proc_dir, "capabilities", "mig", name).read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        match = re.search(r"DeviceFileMinor:\s*(\d+)", text)
-        if match:
-            minors.append(int(match.group(1)))
-    return minors
+        fields = dict(re.findall(r"(\w+):\s*(\d+)", text))
+        if {"DeviceFileMinor", "DeviceFileMode"} <= set(fields):
+            found.append(Cap(int(fields["DeviceFileMinor"]), f"{int(fields['DeviceFileMode']):04o}"))
+    return found
 
 
-def control_devices(majors: Mapping[str, int], extras: Extras, caps: Sequence[int] = ()) -> list[Device]:
+def control_devices(majors: Mapping[str, int], extras: Extras, caps: Sequence[Cap] = ()) -> list[Device]:
     """The nodes that each container with a GPU needs, whichever GPU it is. Needs the drivers' majors."""
     needed = required_drivers(extras)
     gpu_major, uvm = _major(majors, needed["nvidia"]), _major(majors, needed["nvidia-uvm"])
@@ -191,7 +216,7 @@ def control_devices(majors: Mapping[str, int], extras: Extras, caps: Sequence[in
         found.append(Device("/dev/nvidia-modeset", gpu_major, 254))
     if extras.caps:
         major = _major(majors, needed["nvidia-caps"])
-        found += [Device(f"/dev/nvidia-caps/nvidia-cap{minor}", major, minor) for minor in caps]
+        found += [Device(f"{CAPS_FOLDER}/nvidia-cap{cap.minor}", major, cap.minor, cap.mode) for cap in caps]
     return found
 
 

@@ -48,7 +48,9 @@ def write_config(path: str, text: str) -> None:
     temporary = Path(f"{target}.tmp.{os.getpid()}")
     try:
         old = target.stat()
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IMODE(old.st_mode))
+        # What a killed run left under this name is of no use to anybody.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        handle = os.open(temporary, flags, stat.S_IMODE(old.st_mode))
         try:
             with os.fdopen(handle, "wb") as stream:
                 # pmxcfs knows one owner and one mode per path, and refuses to be told others.

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .config import CGROUP, DEV, LXC, PROXMOX, live_options
+from .config import CGROUP, DEV, LXC, PROXMOX
 from .devices import LxcError
-from .files import read_config
 
 PVE_FOLDER = "/etc/pve"
 LXC_FOLDER = "/var/lib/lxc"
@@ -38,8 +37,12 @@ def run(argv: Sequence[str], seconds: float = 30.0) -> subprocess.CompletedProce
 
 
 def detect_backend() -> str:
-    """``proxmox`` where Proxmox VE's pct is, else ``lxc``."""
-    return PROXMOX if shutil.which("pct") else LXC
+    """``proxmox`` where Proxmox VE's pct is, ``lxc`` where LXC's own tools are. Raises LxcError where neither is."""
+    if shutil.which("pct"):
+        return PROXMOX
+    if shutil.which("lxc-info"):
+        return LXC
+    raise LxcError("this host has neither pct nor lxc-info; run lxc_gpu on the host of the containers, not inside one")
 
 
 def proxmox_version() -> tuple[int, ...]:
@@ -93,23 +96,27 @@ def _order(vmid: str) -> tuple[int, str]:
 
 
 def find_guests(backend: str, folder: str = "") -> Guests:
-    """The guests by their configuration files: on Proxmox VE those of all nodes of the cluster, else plain LXC's."""
+    """The guests by their configuration files: on Proxmox VE those of all nodes of the cluster, else plain LXC's.
+
+    Raises LxcError when Proxmox VE's own file system is not there to be read.
+    """
     found: dict[str, Guest] = {}
     if backend == LXC:
         for path in Path(folder or LXC_FOLDER).glob("*/config"):
             found[path.parent.name] = Guest(path.parent.name, "lxc", "", str(path))
         return Guests("", found)
     top = Path(folder or PVE_FOLDER)
-    local = top / "local"
-    node = local.resolve().name if local.is_symlink() else ""
-    kinds = {"lxc": "lxc", "qemu-server": "qemu"}
-    for name, kind in kinds.items():
+    # /etc/pve/lxc is a link to this node's own folder (pve-cluster, src/pmxcfs/cfs-plug-link.c).
+    node = (top / "lxc").resolve().parent.name
+    if not (top / "nodes" / node / "lxc").is_dir():
+        raise LxcError(f"{top} holds no node's configurations; start its file system: systemctl restart pve-cluster")
+    for name, kind in (("lxc", "lxc"), ("qemu-server", "qemu")):
         for path in top.glob(f"nodes/*/{name}/*.conf"):
-            found[path.stem] = Guest(path.stem, kind, path.parts[-3], str(path))
-        # On a real host these two are links to this node's folders; a host without a cluster file system has only them.
-        for path in (top / name).glob("*.conf"):
-            found[path.stem] = Guest(path.stem, kind, node, str(path))
-    return Guests(node, {vmid: guest for vmid, guest in found.items() if vmid.isdigit()})
+            if path.stem.isdigit():
+                own = path.parts[-3] == node
+                shown = str(top / name / path.name) if own else str(path)
+                found[path.stem] = Guest(path.stem, kind, path.parts[-3], shown)
+    return Guests(node, found)
 
 
 @dataclass(frozen=True)
@@ -138,9 +145,13 @@ def guest_run(vmid: str, argv: Sequence[str], seconds: float = 30.0) -> subproce
     )
 
 
-def guest_options(guest: Guest) -> dict[str, str]:
-    """The options in force of a Proxmox VE container. Raises LxcError."""
-    return live_options(read_config(guest.path))
+def guest_groups(vmid: str) -> dict[int, str]:
+    """The groups of a running container: gid -> name. Raises LxcError when the container does not answer."""
+    done = guest_run(vmid, ["cat", "/etc/group"])
+    if done.returncode != 0:
+        raise LxcError(f"container {vmid} could not be asked for its groups: {done.stderr.strip() or 'no answer'}")
+    fields = [line.split(":") for line in done.stdout.splitlines()]
+    return {int(parts[2]): parts[0] for parts in fields if len(parts) >= 3 and parts[2].isdigit()}
 
 
 def config_path(vmid: str, backend: str) -> str:

@@ -94,7 +94,7 @@ def guest_cgroup(pid: int, proc: str = "/proc", cgroup: str = "/sys/fs/cgroup") 
     except OSError as error:
         raise LxcError(f"process {pid} is gone ({error.strerror}); run this again") from error
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        dummy, controllers, path = line.split(":", 2)
         if not controllers:
             found.append(Path(cgroup, path.lstrip("/")))
         elif "devices" in controllers.split(","):

@@ -10,20 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..checks import FAIL, Check
-from .config import LXC, PROXMOX, cgroup_version
-from .devices import Device, Extras, Gpu, LxcError, cap_minors, find_gpus, node_state, read_devices
+from ..checks import FAIL, PASS, Check, failing
+from .config import DEV, LXC, PROXMOX, cgroup_version, covering_rule, is_unprivileged
+from .devices import Device, Extras, Gpu, LxcError, find_caps, find_gpus, node_state, read_devices
 from .files import read_config
-from .host import Guest, Guests, State, choose_style, detect_backend, find_guests, guest_state
+from .host import Guest, Guests, State, choose_style, detect_backend, find_guests, guest_groups, guest_state
 from .judge import (
     Grant,
-    check_denied,
+    Verdict,
     check_driver,
-    check_granted,
     check_guest,
     check_nodes,
+    check_owner,
     check_running,
     check_unique,
+    host_nodes,
+    judge_denied,
+    judge_granted,
     plan,
     written_rule,
 )
@@ -75,31 +78,31 @@ def survey(question: Question) -> Survey:
     guests = find_guests(backend)
     checks += check_unique(question.grants)
     fit = []
+    states: dict[str, State] = {}
     for grant in question.grants:
-        guest = guests.all.get(grant.vmid)
-        local = guest is not None and guest.kind == "lxc" and guest.node == guests.node
-        text = read_config(guest.path) if guest and local and backend == PROXMOX else None
-        told = check_guest(grant, guests, text)
-        checks += told
-        if not any(check.status == FAIL for check in told):
+        told = _check_grant(grant, guests, backend)
+        if not failing(told):
+            states[grant.vmid] = guest_state(grant.vmid)
+            told += check_owner(grant, style, _groups(grant, states[grant.vmid]))
+        if not failing(told):
             fit.append(grant)
+        checks += told
     majors = read_devices(question.devices_file)
     driver = check_driver(majors, question.extras, question.devices_file, question.driver_required)
     checks.append(driver)
-    states = {grant.vmid: guest_state(grant.vmid) for grant in fit}
-    stopped = tuple(vmid for vmid, state in states.items() if not state.running)
-    if driver.status != "pass":
+    stopped = tuple(grant.vmid for grant in fit if grant.state == "present" and not states[grant.vmid].running)
+    if driver.status != PASS:
         return Survey(tuple(checks), backend, style, stopped=stopped)
     gpus = [Gpu(index, index) for index in question.gpus] or find_gpus(PROC_FOLDER)
-    planned = plan(fit, gpus, majors, question.extras, cap_minors(PROC_FOLDER) if question.extras.caps else [])
+    planned = plan(fit, gpus, majors, question.extras, find_caps(PROC_FOLDER) if question.extras.caps else [])
     checks += [*planned.checks, *check_nodes(planned.nodes)]
     restart: list[str] = []
     if question.prove and style:
-        proof = _Proof(question, backend, style, cgroup, guests)
+        proof = _Proof(question, backend, style, cgroup, tuple(host_nodes(planned.nodes)))
         for vmid, devices in planned.grants.items():
-            proved, restartable = proof.of(guests.all[vmid], devices, states[vmid])
-            checks += proved
-            restart += [vmid] if restartable else []
+            verdicts = proof.of(guests.all[vmid], devices, states[vmid])
+            checks += [verdict.check for verdict in verdicts]
+            restart += [vmid] if any(verdict.restart for verdict in verdicts) else []
     wrong = tuple(device.path for device in planned.nodes if node_state(device))
     return Survey(tuple(checks), backend, style, planned.nodes, wrong, planned.grants, stopped, tuple(restart))
 
@@ -110,10 +113,20 @@ def _check_style(question: Question, backend: str) -> tuple[list[Check], str]:
     except LxcError as error:
         fix = "set lxc_gpu_style to dev (Proxmox VE 8.1 and later) or cgroup"
         return [Check("lxc_gpu.style", FAIL, "a known version of Proxmox VE", str(error), fix)], ""
-    if backend == LXC and style != "cgroup":
+    if backend == LXC and style == DEV:
         fix = "set lxc_gpu_style to cgroup or auto"
         return [Check("lxc_gpu.style", FAIL, "cgroup on plain LXC", style, fix, "lxc.container.conf(5)")], ""
-    return [Check("lxc_gpu.style", "pass", f"a style that {backend} knows", style)], style
+    return [Check("lxc_gpu.style", PASS, f"a style that {backend} knows", style)], style
+
+
+def _check_grant(grant: Grant, guests: Guests, backend: str) -> list[Check]:
+    guest = guests.all.get(grant.vmid)
+    readable = backend == PROXMOX and guest is not None and guest.kind == "lxc" and guest.node == guests.node
+    return check_guest(grant, guests, read_config(guest.path) if guest and readable else None)
+
+
+def _groups(grant: Grant, state: State) -> dict[int, str] | None:
+    return guest_groups(grant.vmid) if state.running and grant.gid else None
 
 
 @dataclass(frozen=True)
@@ -122,37 +135,33 @@ class _Proof:
     backend: str
     style: str
     cgroup: str
-    guests: Guests
+    nodes: tuple[str, ...]
 
-    def of(self, guest: Guest, devices: tuple[Device, ...], state: State) -> tuple[list[Check], bool]:
-        """The checks for one container, and whether a restart is what it lacks."""
-        checks = [check_running(guest.vmid, state)]
+    def of(self, guest: Guest, devices: tuple[Device, ...], state: State) -> list[Verdict]:
+        """What open(2) says of each node of the host, granted to this container or not."""
+        verdicts = [Verdict(check_running(guest.vmid, state))]
         if not state.running:
-            return checks, False
+            return verdicts
         text = read_config(guest.path)
-        unprivileged = self._unprivileged(text)
-        answers = ask_inside(guest.vmid, [device.path for device in devices])
-        restart = False
+        unprivileged = is_unprivileged(text, self.backend)
+        given = [device.path for device in devices]
+        others = [path for path in self.nodes if path not in given]
+        inside = ask_inside(guest.vmid, [*given, *others])
         for device in devices:
-            rule = written_rule(text, device, self.backend, self.style, self.cgroup)
-            check = check_granted(
-                guest.vmid,
-                device,
-                answers[device.path],
-                rule,
-                unprivileged=unprivileged,
-                driver_answers=self.question.driver_answers,
+            verdicts.append(
+                judge_granted(
+                    guest.vmid,
+                    device,
+                    inside[device.path],
+                    written_rule(text, device, self.backend, self.style, self.cgroup),
+                    own_node=self.style == DEV,
+                    unprivileged=unprivileged,
+                    driver_answers=self.question.driver_answers,
+                )
             )
-            checks.append(check)
-            restart = restart or (check.status == FAIL and rule[1] and "restart" in check.fix)
-        given = {device.path for device in devices}
-        others = [str(path) for path in sorted(Path("/dev").glob("nvidia[0-9]*")) if str(path) not in given]
-        if others:
-            denied = ask_under_rules(guest_cgroup(state.pid), others)
-            checks += [check_denied(guest.vmid, path, answer, unprivileged) for path, answer in denied.items()]
-        return checks, restart
-
-    def _unprivileged(self, text: str) -> bool:
-        if self.backend == PROXMOX:
-            return "unprivileged: 1" in text.split("\n[")[0]
-        return "lxc.idmap" in text
+        under_rules = ask_under_rules(guest_cgroup(state.pid), others) if others else {}
+        for path, answer in under_rules.items():
+            numbers = Path(path).stat().st_rdev
+            cover = covering_rule(text, self.backend, f"{os.major(numbers)}:{os.minor(numbers)}")
+            verdicts.append(judge_denied(guest.vmid, path, answer, inside[path] if unprivileged else None, cover))
+        return verdicts

@@ -169,7 +169,7 @@ def inspect(path: Path) -> State:
         # pip renames what it replaces to ~name, and leaves it when it is killed.
         broken += sorted(site.glob("~*"))
         for info in sorted(site.glob("*.dist-info")):
-            name, _, version = info.name[: -len(".dist-info")].rpartition("-")
+            name, dummy, version = info.name[: -len(".dist-info")].rpartition("-")
             # pip writes RECORD last (pip/_internal/operations/install/wheel.py), so without it files may be missing.
             if (info / "RECORD").is_file():
                 packages[normal(name)] = version

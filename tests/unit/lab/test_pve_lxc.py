@@ -45,6 +45,7 @@ def test_device_of_an_unprivileged_container_has_a_mapped_owner() -> None:
     lines, nodes = render("200", options, [], look)
     assert "lxc.idmap = u 0 100000 65536" in lines
     assert "lxc.include = /usr/share/lxc/config/userns.conf" in lines
+    assert "lxc.cgroup2.devices.allow = a" in lines
     assert "lxc.cgroup2.devices.allow = c 511:0 r" in lines
     assert nodes == [Node("dev/nvidia-uvm", UVM, 0o666, 100005, 100006)]
 

@@ -31,7 +31,12 @@ def look(path: str) -> dict[str, object]:
     return facts
 
 
+def say(record: dict[str, object]) -> None:
+    """One record, not buffered, so that a node that hangs has a name."""
+    os.write(1, (json.dumps(record) + "\n").encode())
+
+
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
-        print(json.dumps({"kind": "start", "path": argument}), flush=True)
-        print(json.dumps(look(argument)), flush=True)
+        say({"kind": "start", "path": argument})
+        say(look(argument))

@@ -58,7 +58,7 @@ def test_count(found: int, expected: int | None, status: str) -> None:
 
 
 def test_a_count_that_fails_is_translated() -> None:
-    (*_, check) = cuda.judge(Report((LIBRARY, INIT, count(0, 3)), DONE, "", 0.1), expected_count=1)
+    (*_before, check) = cuda.judge(Report((LIBRARY, INIT, count(0, 3)), DONE, "", 0.1), expected_count=1)
     assert check.status == "fail"
     assert "CUDA_ERROR_NOT_INITIALIZED" in check.actual
 
