@@ -36,6 +36,7 @@ _WORKER = inspect.getsource(worker)
 _LAST_LINES = 15
 _BLOCK_BYTES = 4 << 20
 # rsync(1), EXIT VALUES: 12 and 30 stream and timeout, 10 socket, 255 is ssh's own.
+_SSH_SAYS = ("ssh: ", "Host key verification failed", "Permission denied", "Connection ", "kex_exchange")
 _RSYNC_AGAIN = (10, 12, 30, 35, 255)
 
 
@@ -201,7 +202,8 @@ class HubFetcher(Fetcher):
         last = "".join(lines).strip()
         if self._source.token:
             last = last.replace(self._source.token, "********")
-        self.events.put(Ended(SnapshotError(f"the download ended with status {status}:\n{last}") if status else None))
+        found = f"the download ended with status {status}:\n{last}\n"
+        self.events.put(Ended(SnapshotError(found, "put that right and run again") if status else None))
 
     def _event(self, told: dict[str, Any]) -> Event | None:
         kind, path = told["kind"], str(told.get("path", ""))
@@ -215,27 +217,27 @@ class HubFetcher(Fetcher):
         if kind == "arrived":
             return Arrived(path)
         if kind == "missing":
-            text = f"{self._source.python} has no huggingface_hub ({told['text']}); install it there or name another"
-            return Failed("", SnapshotError(text), fatal=True)
+            found = f"{self._source.python} has no huggingface_hub ({told['text']})"
+            return Failed("", SnapshotError(found, "install it there or name another"), fatal=True)
         if kind == "size":
-            text = (
-                f"{where}: the server announces {told['told']} bytes, its list of files tells another size; "
-                "ask the operator of the endpoint, or use another one"
+            error = SnapshotError(
+                f"{where}: the server announces {told['told']} bytes, its list of files tells another size",
+                "ask the operator of the endpoint, or use another one",
             )
-            return Failed(path, SnapshotError(text), fatal=True)
+            return Failed(path, error, fatal=True)
         return self._failure(path, where, told)
 
     def _failure(self, path: str, where: str, told: dict[str, Any]) -> Event:
         if told["status"]:
-            text = repository.refusal(told["status"], told["code"], bool(self._source.token))
+            what, fix = repository.refusal(told["status"], told["code"], bool(self._source.token))
             # An address of a store expires, and is then refused; the Hub's own refusals have a code.
             fatal = bool(told["code"]) and told["status"] in (401, 403, 404)
-            return Failed(path, SnapshotError(f"{where}: {text}"), fatal)
+            return Failed(path, SnapshotError(f"{where}: {what}", fix), fatal)
         if trouble.is_known(told["errno"]):
             error = OSError(told["errno"], os.strerror(told["errno"]), told["file"] or None)
             return Failed(path, trouble.explain(error, self._source.home.parent), fatal=True)
         text = told["text"].replace(self._source.token, "********") if self._source.token else told["text"]
-        return Failed(path, SnapshotError(f"{where}: {text}; check the network and run again"), fatal=False)
+        return Failed(path, SnapshotError(f"{where}: {text}", "check the network and run again"), fatal=False)
 
 
 class _Threads(Fetcher):
@@ -336,13 +338,14 @@ class Seed:
         """What rsync's end means."""
         # What ssh, or the other side, says first is the cause; rsync's own complaints follow.
         cause = next((line for line in said.splitlines() if line.strip()), "no word")
-        if status == 255:
+        # Whether it is ssh's status or the end of the pipe that rsync sees first is a race.
+        if status == 255 or cause.startswith(_SSH_SAYS):
             fix = f"let this host's root reach {self.address} by ssh without a question (key, known host)"
         elif status == 23:
             fix = f"bring the model to {self.address} first"
         else:
             fix = f"look at {self.address}, and run again"
-        return SnapshotError(f"{self}: rsync ended with status {status} ({cause}); {fix}")
+        return SnapshotError(f"{self}: rsync ended with status {status} ({cause})", fix)
 
 
 class SeedFetcher(_Threads):
@@ -372,8 +375,7 @@ class SeedFetcher(_Threads):
                     stderr=errors,
                 )
             except FileNotFoundError:
-                text = "this host has no rsync, which brings files from another host; install the package rsync"
-                return Failed(path, SnapshotError(text), fatal=True)
+                return Failed(path, no_rsync(), fatal=True)
             with self._guard:
                 self._running.add(process)
             assert process.stdout is not None
@@ -393,6 +395,10 @@ class SeedFetcher(_Threads):
             return Failed(path, error, fatal=status not in _RSYNC_AGAIN)
 
 
+def no_rsync() -> SnapshotError:
+    return SnapshotError("this host has no rsync, which brings files from another host", "install the package rsync")
+
+
 def read_manifest(seed: Seed, name: str) -> str:
     """The text of a small file of the seed. Raises SnapshotError."""
     with tempfile.TemporaryDirectory() as folder:
@@ -402,7 +408,7 @@ def read_manifest(seed: Seed, name: str) -> str:
                 seed.command(name, target), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
             )
         except FileNotFoundError as error:
-            raise SnapshotError("this host has no rsync, which brings files from another host; install it") from error
+            raise no_rsync() from error
         if done.returncode:
             raise seed.refused(done.returncode, done.stderr)
         return target.read_text(encoding="utf-8")

@@ -179,17 +179,17 @@ class Transfer:
                         self.note += ", over plain HTTP now"
                 else:
                     pause = min(_LONGEST_PAUSE, pause * 2 or 0.5)
-                    self.note = f"interrupted ({self._error}); goes on" if self._error else self.note
+                    self.note = f"interrupted ({self._error.found}), goes on" if self._error else self.note
                     time.sleep(pause)
         self._tell(force=True)
         return self.sha256
 
     def _given_up(self) -> SnapshotError:
         waited = time.monotonic() - self._last_byte
-        why = f": {self._error}" if self._error else ""
+        why = f" ({self._error.found})" if self._error else ""
         return SnapshotError(
-            f"no byte of {self.source} came for {waited:.0f} s{why}; check the network and run again: what is there is "
-            "kept"
+            f"no byte of {self.source} came for {waited:.0f} s{why}",
+            "check the network and run again: what is there is kept",
         )
 
     def _check_staged(self, pool: ThreadPoolExecutor) -> None:
@@ -277,7 +277,8 @@ class Transfer:
         if times >= TRIES:
             raise SnapshotError(
                 f"{event.path} of {self.source} does not grow beyond {size} of {self._left[event.path].size} bytes: "
-                f"{event.error}"
+                f"{event.error.found}",
+                event.error.fix,
             )
 
     def _check(self, pool: ThreadPoolExecutor, entry: Entry, sha256: str | None = None) -> None:
@@ -311,10 +312,10 @@ class Transfer:
                 self._wrong[entry.path] = self._wrong.get(entry.path, 0) + 1
                 if self._wrong[entry.path] >= TRIES:
                     raise SnapshotError(
-                        f"{entry.path} of {self.source} came wrong {TRIES} times: {wrong}; fix: ask its operator why "
-                        "it serves other content than it announces, or use another source"
+                        f"{entry.path} of {self.source} came wrong {TRIES} times: {wrong}",
+                        "ask its operator why it serves other content than it announces, or use another source",
                     ) from wrong
-                self._error = SnapshotError(f"{entry.path} came wrong and is brought again")
+                self._error = SnapshotError(f"{entry.path} came wrong", "run again")
             except OSError as error:
                 raise trouble.explain(error, self.staging) from error
 
