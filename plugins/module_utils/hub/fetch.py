@@ -34,6 +34,8 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import
 # Read now: when a transfer goes on by itself, the files that Ansible sent for the module are gone.
 _WORKER = inspect.getsource(worker)
 _LAST_LINES = 15
+# How long a shared ssh connection waits for the next file.
+_SHARED_SECONDS = 10
 _BLOCK_BYTES = 4 << 20
 # rsync(1), EXIT VALUES: 12 and 30 stream and timeout, 10 socket, 255 is ssh's own.
 _SSH_SAYS = ("ssh: ", "Host key verification failed", "Permission denied", "Connection ", "kex_exchange")
@@ -323,11 +325,23 @@ class Seed:
     def __str__(self) -> str:
         return f"{self.address}:{self.folder}"
 
-    def command(self, path: str, target: Path) -> list[str]:
-        """The rsync that brings one file of the folder, going on where ``target`` ends."""
+    def command(self, path: str, target: Path, control: str | None = None) -> list[str]:
+        """The rsync that brings one file of the folder, going on where ``target`` ends.
+
+        ``control`` is a socket over which many of them share one connection.
+        """
         wait = max(1, round(self.timeout))
         ssh = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={wait}"]
         ssh += ["-o", "ServerAliveInterval=15", *(["-i", self.key] if self.key else [])]
+        if control is not None:
+            ssh += [
+                "-o",
+                f"ControlPath={control}",
+                "-o",
+                "ControlMaster=auto",
+                "-o",
+                f"ControlPersist={_SHARED_SECONDS}",
+            ]
         return [
             *("rsync", "--append", "--inplace", "--copy-links", "--protect-args", "--info=progress2", "--no-motd"),
             *("--timeout", str(wait), "--rsh", shlex.join(ssh)),
@@ -355,6 +369,8 @@ class SeedFetcher(_Threads):
         super().__init__(max_workers)
         self._seed = seed
         self._running: set[subprocess.Popen[bytes]] = set()
+        # A short path: a socket's may have 108 bytes.
+        self._control = tempfile.TemporaryDirectory(prefix="hub-")
         self._guard = threading.Lock()
 
     def stop(self) -> None:
@@ -369,7 +385,7 @@ class SeedFetcher(_Threads):
             try:
                 # Its progress goes into a pipe of ours: when this process dies, so does rsync.
                 process = subprocess.Popen(
-                    self._seed.command(path, wanted.partial),
+                    self._seed.command(path, wanted.partial, f"{self._control.name}/%C"),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=errors,
