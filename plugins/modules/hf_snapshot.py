@@ -240,8 +240,8 @@ def request_of(params: dict[str, Any], check_mode: bool) -> snapshot.Request:
     """The parameters as a request. Raises SnapshotError."""
     seed = None
     if params["seed"] and not check_mode:
-        address, _, folder = params["seed"].partition(":")
-        if not address or not folder.startswith("/") or address.startswith("-"):
+        address, colon, folder = params["seed"].partition(":")
+        if not (address and colon and folder.startswith("/")) or address.startswith("-"):
             raise SnapshotError(f"seed {params['seed']!r} is not of the form user@host:/folder", "correct it")
         seed = fetch.Seed(address, folder.rstrip("/"), params["seed_key"], params["timeout"])
     token = params["token"] or None

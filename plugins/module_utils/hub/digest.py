@@ -117,6 +117,6 @@ def of_all(jobs: Iterable[Job], tick: Callable[[int, int], None]) -> dict[str, D
         futures: dict[Future[Digest | None], Job] = {threads.submit(hashed, job): job for job in ordered}
         left = set(futures)
         while left:
-            _, left = wait_for(left, timeout=0.5)
+            left = wait_for(left, timeout=0.5).not_done
             tick(sum(list(read.values())), len(futures) - len(left))
     return {job.name: found for future, job in futures.items() if (found := future.result()) is not None}

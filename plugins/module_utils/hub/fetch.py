@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Union
+from typing import IO, Any, AnyStr, Union
 
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import repository, trouble, worker
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.repository import Entry
@@ -93,6 +93,13 @@ class Ended:
 
 
 Event = Union[Ready, Moved, Again, Arrived, Failed, Ended]
+
+
+def _pipe(stream: IO[AnyStr] | None) -> IO[AnyStr]:
+    """A process's stream that was asked for as a pipe."""
+    if stream is None:
+        raise AssertionError("the process was started without this pipe")
+    return stream
 
 
 class Fetcher(ABC):
@@ -177,11 +184,11 @@ class HubFetcher(Fetcher):
             pass_fds=() if self._lock is None else (self._lock,),
         )
         self._process = process
-        assert process.stdin is not None
+        asked = _pipe(process.stdin)
         # An error here: it is gone already, and its last lines tell why.
         with contextlib.suppress(OSError):
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
+            asked.write(json.dumps(request) + "\n")
+            asked.flush()
         threading.Thread(target=self._listen, args=(process,), daemon=True).start()
 
     def stop(self) -> None:
@@ -190,12 +197,10 @@ class HubFetcher(Fetcher):
             self._process.wait()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
         lines: deque[str] = deque(maxlen=_LAST_LINES)
-        other = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
+        other = threading.Thread(target=lines.extend, args=(_pipe(process.stderr),), daemon=True)
         other.start()
-        for line in process.stdout:
+        for line in _pipe(process.stdout):
             event = self._event(json.loads(line))
             if event is not None:
                 self.events.put(event)
@@ -254,7 +259,8 @@ class _Threads(Fetcher):
     def start(self, wanted: Sequence[Wanted]) -> None:
         self._left.extend(wanted)
         # Daemons: one that waits for a dead NFS server must not keep the process from ending.
-        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(min(self._max_workers, len(wanted)))]
+        number = min(self._max_workers, len(wanted))
+        threads = [threading.Thread(target=self._work, daemon=True) for unused in range(number)]
         self.events.put(Ready())
         for thread in threads:
             thread.start()
@@ -394,9 +400,8 @@ class SeedFetcher(_Threads):
                 return Failed(path, no_rsync(), fatal=True)
             with self._guard:
                 self._running.add(process)
-            assert process.stdout is not None
             have = -1
-            while process.stdout.read1(4096):  # type: ignore[attr-defined]
+            while os.read(_pipe(process.stdout).fileno(), 4096):
                 now = wanted.partial.stat().st_size if wanted.partial.exists() else 0
                 if now != have:
                     have = now

@@ -100,7 +100,7 @@ def resolve(repo_id: str, revision: str, endpoint: str, token: str | None, timeo
     api = f"{endpoint}/api/models/{urllib.parse.quote(repo_id)}"
     commit = revision
     if not is_commit(revision):
-        told, _ = _ask(f"{api}/revision/{urllib.parse.quote(revision, safe='')}", token, timeout, where)
+        told = _ask(f"{api}/revision/{urllib.parse.quote(revision, safe='')}", token, timeout, where)[0]
         commit = str(told.get("sha")) if isinstance(told, dict) else ""
         if not is_commit(commit):
             raise _no_hub(where)
@@ -110,7 +110,9 @@ def resolve(repo_id: str, revision: str, endpoint: str, token: str | None, timeo
 def _tree(address: str, token: str | None, timeout: float, where: str) -> Iterator[Entry]:
     """Every file, page by page."""
     query = "recursive=true"
-    for _ in range(_PAGES_LIMIT):
+    pages = 0
+    while pages < _PAGES_LIMIT:
+        pages += 1
         told, link = _ask(f"{address}?{query}", token, timeout, where)
         if not isinstance(told, list):
             raise _no_hub(where)

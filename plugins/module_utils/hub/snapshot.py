@@ -195,7 +195,7 @@ def _located(request: Request, planned: Plan) -> Plan:
     return replace(planned, location=elsewhere)
 
 
-def prove(request: Request, planned: Plan, report: Report = lambda _: None) -> Plan:
+def prove(request: Request, planned: Plan, report: Report = lambda progress: None) -> Plan:
     """Hash the unproven files: each is then proved, or missing."""
     total = sum(entry.size for entry in planned.unproven)
     meter = transfer.Meter()
@@ -328,7 +328,7 @@ def make_work(request: Request) -> None:
         raise trouble.explain(error, request.dest) from error
 
 
-def bring(request: Request, planned: Plan, lock: Lock, report: Report = lambda _: None) -> Plan:
+def bring(request: Request, planned: Plan, lock: Lock, report: Report = lambda progress: None) -> Plan:
     """Bring what is missing and write the manifest. Returns the plan as it was carried out: ``missing`` was brought.
 
     Raises:

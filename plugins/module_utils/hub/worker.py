@@ -167,8 +167,7 @@ def main() -> None:
             say("failed", path=file["path"], **describe(error))
 
     with ThreadPoolExecutor(request["max_workers"]) as pool:
-        for _ in pool.map(attempt, request["files"]):
-            pass
+        list(pool.map(attempt, request["files"]))
 
 
 if __name__ == "__main__":
