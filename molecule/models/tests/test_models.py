@@ -114,6 +114,34 @@ def test_a_model_goes_when_it_is_no_longer_wanted(host):
     assert changed(play("--limit", "ct200", hf_models_models=models))["ct200"] == 0
 
 
+@pytest.fixture
+def small_disk(host):
+    """A file system of 20 MB, unmounted afterwards."""
+    host.check_output("mkdir -p /srv/small && mount -t tmpfs -o size=20m tmpfs /srv/small")
+    yield "/srv/small"
+    host.check_output("umount /srv/small")
+
+
+@pytest.mark.parametrize(
+    ("command_before", "told"),
+    [
+        (
+            "true",
+            r"/srv/small/paged has 21\.0 MB free; 50\.3 MB are missing and 100 MB stay in reserve; fix: free 129 MB",
+        ),
+        ("mount -o remount,ro /srv/small", r"the file system is read-only; fix: mount it writable"),
+    ],
+    ids=["small", "read-only"],
+)
+def test_a_disk_that_will_not_do_is_told_before_the_first_byte(host, small_disk, command_before, told):
+    host.check_output(command_before)
+    model = {"repo_id": "lab/paged", "allow_moving": True, "dest": f"{small_disk}/paged"}
+    done = subprocess.run(
+        command("--limit", "ct200", hf_models_models=[model]), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert re.search(told, re.sub(r"\s+", " ", done.stdout + done.stderr)), done.stdout
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
 import shutil
 import socket
+import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
@@ -22,7 +24,7 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import (
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.lock import Lock
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.transfer import Progress
 
-from lab.hub import HubServer, altered, cut_at, is_large, silent, status
+from lab.hub import Handler, HubServer, altered, cut_at, is_large, silent, status
 
 SIZE = 1 << 20
 
@@ -227,6 +229,27 @@ def test_a_gated_repository_needs_its_token_which_the_store_does_not_see(
     stored = [seen for seen in hub.seen if seen.store]
     assert stored
     assert not any(seen.token for seen in stored)
+
+
+def test_the_token_is_in_no_process_list_and_no_environment(
+    hub: HubServer, model: Path, from_hub: snapshot.Request
+) -> None:
+    hub.add("lab/tiny", model, token="hf_secret", gated=True)
+    seen: list[bytes] = []
+
+    def look(handler: Handler, path: str) -> bool:
+        """While a file is asked for, the process that asks is there to be looked at."""
+        if path.endswith("/config.json"):
+            children = subprocess.run(["pgrep", "-P", str(os.getpid())], capture_output=True, text=True, check=True)
+            for pid in children.stdout.split():
+                with contextlib.suppress(OSError):
+                    seen.extend(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
+        return False
+
+    hub.faults.append(look)
+    hold(dataclasses.replace(from_hub, token="hf_secret"))
+    assert any(b"huggingface_hub" in text for text in seen)
+    assert not any(b"hf_secret" in text for text in seen)
 
 
 @pytest.mark.parametrize("python", [None, "/nonexistent/python"])
