@@ -102,7 +102,8 @@ def architecture(pair: Pair) -> list[Check]:
     source = request.where("srt/models/registry.py")
     drafter = request.variable("drafter")
     fits = (
-        " or ".join(known for known, (family, dummy) in DRAFTERS.items() if family == method) or f"a drafter for {method}"
+        " or ".join(known for known, (family, dummy) in DRAFTERS.items() if family == method)
+        or f"a drafter for {method}"
     )
     speculators = [key for key in SPECULATORS_KEYS if config.has(key)]
     if speculators:
