@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import sys
 from pathlib import Path
@@ -320,6 +321,55 @@ def test_runfile_takes_the_packages_place_and_gives_it_back(ct):
     assert ct.file(library).exists
     assert play("sglang", nvidia_driver_state="absent", nvidia_driver_version="").changed("ct200") == 1
     assert not ct.file(library).exists
+
+
+# --- Debian 13 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trixie(tmp_path_factory):
+    """A function that runs the role in a Debian 13, as in a container or as on a host."""
+    root = f"{REPOSITORY}-trixie"
+    host = {
+        "ansible_host": root,
+        "ansible_connection": "community.general.chroot",
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "nvidia_driver_repository_url": "file:///srv/driver/repository",
+        "nvidia_driver_version": FIRST,
+        "nvidia_driver_running_file": "/var/lib/gpuserve-test/nvidia-version",
+        "nvidia_driver_repository_suites": "./",
+        "nvidia_driver_repository_key": (REPOSITORY / "key.asc").read_text(),
+        # There is no systemd that could run it.
+        "nvidia_driver_persistence": False,
+    }
+    inventory = tmp_path_factory.mktemp("trixie") / "inventory.json"
+    inventory.write_text(json.dumps({"sglang": {"hosts": {"trixie": host}}}))
+    return lambda **variables: play("sglang", inventory=inventory, **variables)
+
+
+def test_debian_13_container(trixie):
+    key = (REPOSITORY / "wrong.asc").read_text()
+    run = trixie(nvidia_driver_scope="container", nvidia_driver_repository_key=key)
+    assert "it is signed by the key" in run.failure("trixie")
+    assert trixie(nvidia_driver_scope="container").changed("trixie") == 1
+    run = trixie(nvidia_driver_scope="container")
+    assert run.changed("trixie") == 0
+    assert set(run.driver("trixie")["packages"]) == {
+        "libcuda1",
+        "libnvidia-ml1",
+        "libnvidia-ptxjitcompiler1",
+        f"nvidia-driver-pinning-{FIRST}",
+    }
+
+
+def test_debian_13_host(trixie):
+    for version in (FIRST, NEW, OLD):
+        run = trixie(nvidia_driver_scope="host", nvidia_driver_version=version)
+        assert set(run.driver("trixie")["packages"].values()) == {f"{version}-1"}
+        assert run.check("trixie", "kernel.module_built")["status"] == "pass"
+        assert trixie(nvidia_driver_scope="host", nvidia_driver_version=version).changed("trixie") == 0
+    run = trixie(nvidia_driver_scope="host", nvidia_driver_state="absent")
+    assert run.driver("trixie")["packages"] == {}
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

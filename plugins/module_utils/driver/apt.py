@@ -29,6 +29,12 @@ class AptError(Exception):
         return _MISSING_KEY.search(str(self)) is not None
 
     @property
+    def missing_key(self) -> str:
+        """The key that would be needed, by its id or fingerprint; empty when it is not told."""
+        found = re.search(r"(?:NO_PUBKEY|[Mm]issing key) ([0-9A-F]{8,})", str(self))
+        return found[1] if found else ""
+
+    @property
     def about_other_sources(self) -> bool:
         """Whether another file of the machine names the same repository with other settings."""
         return "Conflicting values set for option" in str(self)

@@ -112,6 +112,8 @@ def repository(url: str, error: AptError | None) -> Check:
         fix = "leave nvidia_driver_repository_url empty to use the one that is configured already, or remove that file"
     elif error.about_key:
         fix = "give nvidia_driver_repository_key the key that this repository is signed with"
+        if error.missing_key:
+            return Check(name, FAIL, expected, f"it is signed by the key {error.missing_key}", fix, "apt-get update")
     else:
         fix = "set nvidia_driver_repository_url to a repository that this host reaches"
     return Check(name, FAIL, expected, str(error), fix, "apt-get update")

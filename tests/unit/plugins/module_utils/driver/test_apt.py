@@ -51,13 +51,14 @@ def test_complaint_is_what_says_why() -> None:
     "text",
     [
         # apt 2.6 with gpgv, apt 3.0 with sqv
-        "W: GPG error: file:/r ./ InRelease: The following signatures couldn't be verified: NO_PUBKEY AAAA",
+        "W: GPG error: file:/r ./ InRelease: The following signatures couldn't be verified: NO_PUBKEY AAAABBBB",
         "E: The repository 'file:/r ./ InRelease' is not signed.",
-        "W: OpenPGP signature verification failed: file:/r ./ InRelease: Missing key 0123, which is needed",
+        "W: OpenPGP signature verification failed: file:/r ./ InRelease: Missing key 01234567, which is needed",
     ],
 )
 def test_complaints_about_keys(text: str) -> None:
     assert AptError(text).about_key
+    assert AptError(text).missing_key == next((key for key in ("AAAABBBB", "01234567") if key in text), "")
 
 
 def test_complaints_about_other_things() -> None:

@@ -92,6 +92,7 @@ def test_each_trouble_with_the_repository_has_its_own_fix() -> None:
         for text in ("E: NO_PUBKEY 1", "E: Conflicting values set for option Signed-By", "E: does not have a Release")
     }
     assert len(fixes) == 3
+    assert judge.repository(url, AptError("W: NO_PUBKEY AAAABBBB E: more")).actual == "it is signed by the key AAAABBBB"
     assert judge.other_repositories(None) == []
     assert judge.other_repositories(AptError("401"))[0].status == "warn"
 
