@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: nvidia_driver_packages
 short_description:
   - Brings all Debian packages of the NVIDIA driver to one version, and pins and holds them there. A host gets its
-    kernel module, a container the libraries alone.
+    kernel module, with nouveau kept off and the modules' options, a container the libraries alone.
   - In a container the version is that of the kernel module that runs on its host.
   - Nothing is changed before apt has tried repository, key, pin and packages in a folder of its own and has downloaded
     what it would install. What does not fit is refused with what was expected, what was found and what to do.
@@ -79,9 +79,13 @@ options:
     type: str
     default: ""
   module_options:
-    description: Options of the kernel modules by module. They are compared with those in effect, and not written.
+    description: Options of a host's kernel modules, by module. Those that are not in effect yet are a reason to reboot.
     type: dict
     default: {}
+  persistence_unit:
+    description: The persistence daemon's unit, to be told whether it is enabled and runs. Empty if it is not wanted.
+    type: str
+    default: ""
   runfile:
     description:
       - NVIDIA's installer as a path on this host. A container then gets its libraries from it and not from packages.
@@ -158,6 +162,11 @@ reboot_reasons:
   type: list
   elements: str
   sample: ["kernel module 570.172.08 runs, 580.95.05 is installed"]
+persistence_due:
+  description: Whether the persistence daemon has to be enabled, or also started where no reboot is due.
+  returned: always
+  type: bool
+  sample: false
 checks:
   description:
     - What was looked at, each with C(id), C(status), C(expected), C(actual), C(fix) and C(source).
@@ -210,6 +219,7 @@ def request(params: dict[str, Any]) -> converge.Request:
         container_packages=tuple(params["container_packages"]),
         repository=repository,
         options=options,
+        persistence=params["persistence_unit"],
         runfile=installer,
         running_file=Path(params["running_file"]),
     )
@@ -256,6 +266,7 @@ def main() -> None:
             "repository_components": {"type": "list", "elements": "str", "default": []},
             "repository_key": {"no_log": False, "default": ""},
             "module_options": {"type": "dict", "default": {}},
+            "persistence_unit": {"default": ""},
             "runfile": {"type": "path"},
             "runfile_checksum": {"default": ""},
             "runfile_arguments": {
@@ -280,6 +291,7 @@ def main() -> None:
         "packages": dict(outcome.after),
         "repairs": outcome.done,
         "reboot_reasons": outcome.reboot_reasons,
+        "persistence_due": outcome.persistence_due,
         "checks": as_dicts(outcome.checks),
     }
     if outcome.refused:

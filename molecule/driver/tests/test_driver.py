@@ -388,6 +388,6 @@ def test_gpu_in_use_is_not_taken_away(pve):
 
 
 def test_absent_leaves_nothing_on_the_host(pve):
-    assert play("proxmox", nvidia_driver_state="absent").changed("pve") == 2
+    assert play("proxmox", nvidia_driver_state="absent").changed("pve") == 1
     assert packages(pve) == {}
     assert pve.check_output("find /etc/apt /etc/modprobe.d /var/lib/gpuserve -name '*nvidia*'") == ""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..checks import FAIL, Check, failing
 from ..gpu.host import container
-from . import apt, dpkg, judge, kernel, runfile, sources, versions
+from . import apt, boot, dpkg, judge, kernel, runfile, sources, versions
 from .judge import CONTAINER, HOST
 
 # Which holds are ours: a hold that we did not place is the operator's word.
@@ -31,7 +31,7 @@ class DriverError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for. ``kernel_packages`` names the package of each flavour; ``options`` are compared only."""
+    """What is asked for. ``kernel_packages`` names the package of each flavour, ``options`` those of kernel modules."""
 
     absent: bool = False
     version: str = ""
@@ -43,6 +43,8 @@ class Request:
     container_packages: tuple[str, ...] = ()
     repository: sources.Repository | None = None
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # The persistence daemon's unit, empty if it is not wanted.
+    persistence: str = ""
     runfile: runfile.Runfile | None = None
     running_file: Path = Path("/proc/driver/nvidia/version")
     root: Path = Path("/")
@@ -84,6 +86,8 @@ class Outcome:
     files: list[File] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     reboot_reasons: list[str] = field(default_factory=list)
+    # Whether the persistence daemon has to be enabled, or started.
+    persistence_due: bool = False
 
     @property
     def refused(self) -> bool:
@@ -92,16 +96,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Record:
-    """What we wrote: the packages that we hold, and the address that the key was fetched from."""
+    """What we did: the packages that we hold, where the key was fetched, and the modprobe file that ramdisks hold."""
 
     held: frozenset[str] = frozenset()
     key_url: str = ""
+    ramdisks: str = ""
 
     @classmethod
     def load(cls, root: Path) -> Record:
         try:
             data = json.loads((root / RECORD).read_text(encoding="utf-8"))
-            return cls(frozenset(map(str, data["held"])), str(data["key_url"]))
+            return cls(frozenset(map(str, data["held"])), str(data["key_url"]), str(data["ramdisks"]))
         except (OSError, ValueError, KeyError, TypeError):
             return cls()
 
@@ -109,9 +114,8 @@ class Record:
         path = root / RECORD
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".new")
-        partial.write_text(
-            json.dumps({"held": sorted(self.held), "key_url": self.key_url}, indent=1) + "\n", encoding="utf-8"
-        )
+        told = {"held": sorted(self.held), "key_url": self.key_url, "ramdisks": self.ramdisks}
+        partial.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
         partial.replace(path)
 
 
@@ -148,7 +152,11 @@ def _say_what_waits(request: Request, outcome: Outcome) -> None:
     outcome.reboot_reasons = judge.reboot_reasons(
         outcome.running, outcome.version, request.flavour, kernel.nouveau(request.root), differing
     )
-    outcome.checks += judge.options(differing, unseen, request.options if outcome.running.version else {})
+    outcome.checks += judge.options(differing, unseen, options if outcome.running.version else {})
+    if request.persistence and not request.absent:
+        # It fails against a module of another version, so until a reboot that is due it need only be enabled.
+        now = not outcome.reboot_reasons
+        outcome.persistence_due = not boot.runs_at_boot_and_now(request.persistence, now)
 
 
 def kept_version(packages: Mapping[str, dpkg.Package], running: kernel.Running, anchor: str) -> str:
@@ -192,8 +200,8 @@ class _Step:
             self.outcome.files.append(File(target, before, after))
             self.outcome.changed = True
 
-    def write_files(self) -> None:
-        for file in self.outcome.files:
+    def write_files(self, first: int = 0) -> None:
+        for file in self.outcome.files[first:]:
             if file.after is None:
                 file.path.unlink(missing_ok=True)
                 continue
@@ -202,6 +210,12 @@ class _Step:
             partial.write_text(file.after, encoding="utf-8")
             partial.chmod(0o644)
             partial.replace(file.path)
+
+    def make_ramdisks(self) -> None:
+        command = boot.ramdisks_command()
+        if command:
+            _run(command)
+            self.outcome.done.append("the initial ramdisks were made anew")
 
     def predict(self, changes: Sequence[apt.Change]) -> None:
         """What the driver's packages are after these changes."""
@@ -252,8 +266,7 @@ class _Present(_Step):
         if kept and self._settled():
             outcome.after = {package.name: package.version for package in self.members.values()}
             outcome.held = frozenset(self.members)
-            if request.scope == HOST:
-                self.refuse_or(*self._built())
+            self._finish_host(check_mode)
             return
         uninstaller = runfile.uninstaller(request.root)
         if request.scope == HOST and self.refuse_or(*self._host_checks(uninstaller)):
@@ -268,14 +281,12 @@ class _Present(_Step):
             if uninstaller:
                 outcome.changed = True
                 outcome.done.append("the installation from a .run file was removed")
-            if outcome.changed and check_mode:
-                return
-            if outcome.changed:
+            pending = outcome.changed and check_mode
+            if outcome.changed and not check_mode:
                 if uninstaller:
                     runfile.uninstall()
                 self._act(space, words)
-        if request.scope == HOST:
-            self.refuse_or(*self._built())
+        self._finish_host(check_mode, pending)
 
     def _kept(self) -> str:
         """The version to bring everything to, as far as it is known without apt."""
@@ -500,9 +511,29 @@ class _Present(_Step):
             _run(["apt-mark", "hold", *missing])
         # What the operator held stays the operator's.
         held = frozenset(members) - self.foreign
-        Record(held, repository.key_url if repository else "").save(root)
+        key_url = repository.key_url if repository else ""
+        self.record = replace(self.record, held=held, key_url=key_url)
+        self.record.save(root)
         self.outcome.after = {name: package.version for name, package in members.items()}
         self.outcome.held = frozenset(members)
+
+    def _finish_host(self, check_mode: bool, pending: bool = False) -> None:
+        """Hold a host's module options and look at what DKMS built; with ``pending`` that is not done yet."""
+        if self.request.scope != HOST:
+            return
+        noted = len(self.outcome.files)
+        text = boot.modprobe(self.request.options)
+        self.file(boot.MODPROBE, text)
+        # A file that somebody else wrote may be in the ramdisks by now, too.
+        if self.record.ramdisks != text or len(self.outcome.files) > noted:
+            self.outcome.changed = True
+            if not check_mode:
+                replace(self.record, ramdisks="").save(self.request.root)
+                self.write_files(noted)
+                self.make_ramdisks()
+                replace(self.record, ramdisks=text).save(self.request.root)
+        if not pending:
+            self.refuse_or(*self._built())
 
     def _built(self) -> list[Check]:
         root, release = self.request.root, self.request.release
@@ -551,7 +582,7 @@ class _Absent(_Step):
             return
         if request.scope == HOST and self.refuse_or(judge.runfile_beside(uninstaller)):
             return
-        for path in (sources.SOURCES, sources.PREFERENCES, *sources.keyrings(), RECORD):
+        for path in (sources.SOURCES, sources.PREFERENCES, *sources.keyrings(), boot.MODPROBE, RECORD):
             self.file(path, None)
         if self.members or dpkg.pinning_leftovers():
             with apt.workspace([], []) as space:
@@ -564,6 +595,8 @@ class _Absent(_Step):
             if uninstaller:
                 runfile.uninstall()
             self.write_files()
+            if any(file.path.name == boot.MODPROBE.name for file in outcome.files):
+                self.make_ramdisks()
 
 
 def _run(command: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ SOURCES = Path("etc/apt/sources.list.d/gpuserve-nvidia-driver.sources")
 PREFERENCES = Path("etc/apt/preferences.d/gpuserve-nvidia-driver.pref")
 KEYRINGS = Path("etc/apt/keyrings")
 _KEY_NAME = "gpuserve-nvidia-driver"
-_HEAD = "# Written by gpuserve.sglang.nvidia_driver_packages, which overwrites it.\n"
+HEAD = "# Written by gpuserve.sglang.nvidia_driver_packages, which overwrites it.\n"
 _FETCH_LIMIT_S = 30
 
 
@@ -49,7 +49,7 @@ class Repository:
             lines += ["Signed-By:", *(f" {line.strip() or '.'}" for line in self.key.strip().splitlines())]
         elif self.key:
             lines.append(f"Signed-By: {keyring if self.key_url else self.key}")
-        return _HEAD + "\n".join(lines) + "\n"
+        return HEAD + "\n".join(lines) + "\n"
 
 
 def fetch_key(url: str) -> bytes:
@@ -84,4 +84,4 @@ def preferences(version: str) -> str:
     Above 1000 it also wins over a newer version that is installed (apt_preferences(5)). What carries another version
     scheme than the driver's is not touched by it, whatever its name.
     """
-    return f"{_HEAD}Package: {' '.join(versions.PATTERNS)}\nPin: version {version}-*\nPin-Priority: 1001\n"
+    return f"{HEAD}Package: {' '.join(versions.PATTERNS)}\nPin: version {version}-*\nPin-Priority: 1001\n"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import converge, runfile, sources
+from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import boot, converge, runfile, sources
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.converge import Record, Request
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
@@ -47,6 +47,9 @@ def request_(tmp_path: Path) -> Request:
     (tmp_path / "lib/modules/6.8/updates/dkms/nvidia.ko").touch()
     (tmp_path / sources.PREFERENCES).parent.mkdir(parents=True)
     (tmp_path / sources.PREFERENCES).write_text(sources.preferences("580.95.05"))
+    (tmp_path / boot.MODPROBE).parent.mkdir(parents=True)
+    (tmp_path / boot.MODPROBE).write_text(boot.modprobe({}))
+    Record(ramdisks=boot.modprobe({})).save(tmp_path)
     return Request(
         scope="host",
         kernel_packages=KERNEL,
@@ -142,7 +145,7 @@ def test_kept_version(found: dict[str, str], running: Running, kept: str) -> Non
 
 def test_record_survives_and_a_broken_one_is_none(tmp_path: Path) -> None:
     assert Record.load(tmp_path) == Record()
-    record = Record(frozenset({"a", "b"}), "https://m/k")
+    record = Record(frozenset({"a", "b"}), "https://m/k", "text")
     record.save(tmp_path)
     assert Record.load(tmp_path) == record
     (tmp_path / converge.RECORD).write_text("{")
@@ -153,7 +156,8 @@ def test_absent_in_check_mode_names_the_files_and_keeps_them(members: dict[str, 
     members.clear()
     outcome = converge.converge(replace(request_, absent=True), check_mode=True)
     pin = request_.root / sources.PREFERENCES
-    assert [file.path for file in outcome.files] == [pin]
+    names = [str(file.path.relative_to(request_.root)) for file in outcome.files]
+    assert names == [str(path) for path in (sources.PREFERENCES, boot.MODPROBE, converge.RECORD)]
     assert (outcome.changed, pin.exists()) == (True, True)
     converge.converge(replace(request_, absent=True))
     assert not pin.exists()
@@ -162,6 +166,27 @@ def test_absent_in_check_mode_names_the_files_and_keeps_them(members: dict[str, 
 def test_reboot_reasons_of_a_host(members: dict[str, Package], request_: Request) -> None:
     (request_.running_file.parent / "params").write_text("EnableMSI: 0\n")
     (request_.root / "sys/module/nouveau").mkdir(parents=True)
-    outcome = converge.converge(replace(request_, options={"nvidia": {"NVreg_EnableMSI": "1"}}))
+    options = {"nvidia": {"NVreg_EnableMSI": "1"}}
+    (request_.root / boot.MODPROBE).write_text(boot.modprobe(options))
+    Record(ramdisks=boot.modprobe(options)).save(request_.root)
+    outcome = converge.converge(replace(request_, options=options))
     assert outcome.reboot_reasons == ["nouveau holds the GPUs", "module option nvidia.NVreg_EnableMSI is 0 now"]
     assert [check.status for check in outcome.checks if check.id == "module.option"] == ["warn"]
+
+
+def test_module_options_need_no_apt_and_are_finished_when_they_broke_off(
+    members: dict[str, Package], request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = replace(request_, options={"nvidia_uvm": {"uvm_disable_hmm": "1"}})
+    file = request_.root / boot.MODPROBE
+    before = file.read_text()
+    assert converge.converge(asked, check_mode=True).changed
+    assert file.read_text() == before
+    monkeypatch.setattr(boot, "ramdisks_command", lambda: ["false"])
+    with pytest.raises(converge.DriverError, match="false ended with 1"):
+        converge.converge(asked)
+    monkeypatch.setattr(boot, "ramdisks_command", lambda: ["true"])
+    outcome = converge.converge(asked)
+    assert (outcome.changed, outcome.done) == (True, ["the initial ramdisks were made anew"])
+    assert "uvm_disable_hmm=1" in file.read_text()
+    assert not converge.converge(asked).changed
