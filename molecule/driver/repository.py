@@ -54,6 +54,14 @@ for kernel in /lib/modules/*; do
     done
 done
 """
+_NVCC = """#!/bin/sh
+# nvcc -arch=ARCHITECTURE ... -o FILE ...: a file that names the architecture.
+while [ "$1" != -o ]; do
+    case $1 in -arch=*) architecture=${1#-arch=} ;; esac
+    shift
+done
+echo "$architecture" > "$2"
+"""
 _AUTOINSTALL = "#!/bin/sh\nset -e\n[ ! -x /usr/sbin/dkms ] || dkms autoinstall\n"
 
 
@@ -147,11 +155,31 @@ def driver(version: str) -> Iterator[Package]:
 
 
 def others() -> Iterator[Package]:
-    """What the driver's packages need of the distribution, for the kernel that runs here."""
+    """What the driver's packages need of the distribution, for the kernel that runs here, and CUDA toolkits."""
     kernel = os.uname().release
     yield Package("dkms", "3.99-1", files={"usr/sbin/dkms": _DKMS})
     headers = {f"lib/modules/{kernel}/build/Makefile": "# of the kernel's headers\n"}
     yield Package(f"linux-headers-{kernel}", "1", files=headers, scripts={"postinst": _AUTOINSTALL})
+    yield from cuda("12.8")
+    yield from cuda("13.0")
+    yield Package("ninja-build", "9.99-1", files={"usr/bin/ninja": "#!/bin/sh\n"})
+
+
+def cuda(version: str) -> Iterator[Package]:
+    """A toolkit of one CUDA version, in the parts that NVIDIA ships it in."""
+    suffix, root = version.replace(".", "-"), f"usr/local/cuda-{version}"
+    major, minor = version.split(".")
+    number = int(major) * 1000 + int(minor) * 10
+    files = {
+        "cuda-nvcc": ("bin/nvcc", "nvvm/bin/cicc", "include/crt/host_defines.h"),
+        "cuda-cudart-dev": ("include/cuda_runtime_api.h", "lib64/libcudart.so"),
+        "cuda-cccl": ("include/cccl/cuda/std/array",),
+    }
+    texts = {"bin/nvcc": _NVCC, "include/cuda_runtime_api.h": f"#define CUDART_VERSION {number}\n"}
+    for name, paths in files.items():
+        yield Package(
+            f"{name}-{suffix}", f"{version}.88-1", files={f"{root}/{path}": texts.get(path, "x\n") for path in paths}
+        )
 
 
 def index(folder: Path, home: Path, debs: Sequence[Path]) -> None:

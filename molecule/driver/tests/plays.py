@@ -42,9 +42,11 @@ class Run:
         return next(one for one in self.driver(host)["checks"] if one["id"] == name)
 
 
-def play(limit: str, *arguments: str, inventory: Path = INVENTORY, **variables: Any) -> Run:
-    """Run the playbook for one group."""
-    command = ["ansible-playbook", str(SCENARIO / "converge.yml"), "-i", str(inventory), "--limit", limit]
+def play(
+    limit: str, *arguments: str, inventory: Path = INVENTORY, playbook: str = "converge.yml", **variables: Any
+) -> Run:
+    """Run a playbook of the scenario for one group."""
+    command = ["ansible-playbook", str(SCENARIO / playbook), "-i", str(inventory), "--limit", limit]
     command += ["--extra-vars", json.dumps(variables), *arguments]
     environment = {**os.environ, "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -169,6 +169,28 @@ def test_package_that_brings_dkms_is_refused_in_a_container(ct):
     unchanged(ct, before)
 
 
+# --- CUDA toolkits of apt --------------------------------------------------------------------------------------------
+
+
+def test_cuda_toolkits_lie_side_by_side_behind_one_home(ct):
+    home = "/opt/cuda-toolkit/home"
+    for version in ("13.0", "12.8"):
+        # Left to itself it is the newest that the driver runs, up to the fallback.
+        asked = {} if version == "13.0" else {"cuda_toolkit_version": version}
+        run = play("sglang", playbook="cuda.yml", **asked)
+        assert run.changed("ct200") == 2
+        assert ct.check_output(f"readlink -f {home}/bin/nvcc") == f"/usr/local/cuda-{version}/bin/nvcc"
+        assert play("sglang", playbook="cuda.yml", **asked).changed("ct200") == 0
+    # Back to what is there already is a matter of links.
+    assert play("sglang", playbook="cuda.yml").changed("ct200") == 1
+    assert ct.check_output(f"readlink -f {home}/bin/nvcc") == "/usr/local/cuda-13.0/bin/nvcc"
+
+
+def test_cuda_that_the_driver_does_not_run_is_refused(ct):
+    message = play("sglang", playbook="cuda.yml", cuda_toolkit_version="14.0").failure("ct200")
+    assert f"found driver {FIRST} runs CUDA 13.0" in message
+
+
 # --- repairs ---------------------------------------------------------------------------------------------------------
 
 
