@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -48,11 +49,12 @@ def up(lab: Lab, wanted: Sequence[Mount] | None) -> None:
     machine.install_packages()
     lab.state.mkdir(parents=True, exist_ok=True)
     lab.state.chmod(0o700)
+    # First, as it is where an id can turn out to be taken.
+    network.up(lab)
     paths = record.images if record else {name: str(image.ensure()) for name, image in images().items()}
     if gone := [path for path in paths.values() if not Path(path).is_dir()]:
         raise LabError(f"lab '{lab.id}' was made on {gone[0]}, which is gone; run `python3 -m lab down --id {lab.id}`")
     Record(mounts, paths, ready=False).save(lab)
-    network.up(lab)
     if not hosts.running(lab):
         hosts.prepare(lab, paths, mounts)
     hosts.start_pve(lab)
@@ -144,7 +146,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command in ("up", "down", "reboot"):
         return change(lab, arguments)
     if arguments.command == "shell":
-        return execute(lab, arguments.host, ["bash", "--login"])
+        return execute(lab, arguments.host, ["sh", "-c", "cd && exec bash --login"])
     if arguments.command == "exec":
         words = arguments.words
         return execute(lab, arguments.host, words[1:] if words[:1] == ["--"] else words)
@@ -159,13 +161,19 @@ def dispatch(arguments: argparse.Namespace) -> int:
 def change(lab: Lab, arguments: argparse.Namespace) -> int:
     """The commands that change a lab, one at a time."""
     machine.require_root()
-    with locked(lab.lock_file):
-        if arguments.command == "up":
-            up(lab, None if arguments.mount is None else [Mount.parse(text) for text in arguments.mount])
-        elif arguments.command == "down":
-            down(lab)
-        else:
-            reboot(lab)
+    # Folders made here show in the hosts' overlays.
+    os.umask(0o022)
+    try:
+        with locked(lab.lock_file):
+            if arguments.command == "up":
+                up(lab, None if arguments.mount is None else [Mount.parse(text) for text in arguments.mount])
+            elif arguments.command == "down":
+                down(lab)
+            else:
+                reboot(lab)
+    except KeyboardInterrupt:
+        print(f"run `python3 -m lab down --id {lab.id}` to remove what there is", file=sys.stderr)
+        raise
     with suppress(OSError):
         # Refused unless this was the last lab.
         STATE_ROOT.rmdir()
@@ -188,5 +196,5 @@ def main() -> int:
         print(f"error: {error.filename}: permission denied; the lab needs root", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; `python3 -m lab down` removes what there is", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         return 130

@@ -34,7 +34,7 @@ _NVIDIA_DEVICES = (
 
 
 def install_tree(source: Path, target: Path) -> None:
-    """Copy files, whatever this checkout's umask was: 0755 for folders and what is executable, 0644 for the rest."""
+    """Copy files, whatever this checkout's umask was: 0755 for what is executable, 0644 for the rest."""
     for path in sorted(source.rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
             executable = os.access(path, os.X_OK)
@@ -44,7 +44,7 @@ def install_tree(source: Path, target: Path) -> None:
 def install(root: Path, name: Path | str, text: str, mode: int = 0o644) -> None:
     """Write a file below `root`, anew: a link that a host made of it is not followed."""
     path = root / name
-    make_folder(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
     path.write_text(text)
@@ -59,16 +59,8 @@ def install_once(root: Path, name: str, text: str, mode: int = 0o644) -> None:
 
 def symlink(path: Path, target: str) -> None:
     if not path.is_symlink():
-        make_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
-
-
-def make_folder(path: Path) -> None:
-    """Make the folders that are missing on the way to `path`: they show in the overlay, so their modes matter."""
-    if not path.exists():
-        make_folder(path.parent)
-        path.mkdir()
-        path.chmod(0o755)
 
 
 def prepare(lab: Lab, images: dict[str, str], mounts: Sequence[Mount]) -> None:
@@ -150,8 +142,11 @@ def _hosts_file(lab: Lab, own: str) -> str:
 def resolver(configured: Path, upstream: Path) -> str:
     """This machine's resolver for the hosts: a stub on its loopback is no use to them, its upstream is."""
     text = configured.read_text() if configured.exists() else ""
-    if re.search(r"^nameserver\s+(127\.|::1)", text, re.MULTILINE) and upstream.exists():
+    if not re.search(r"^nameserver\s+(127\.|::1)", text, re.MULTILINE):
+        return text
+    if upstream.exists():
         return upstream.read_text()
+    print(f"note: {configured} names a server on this machine's loopback; the lab's hosts cannot resolve names with it")
     return text
 
 
@@ -177,7 +172,9 @@ def running(lab: Lab) -> bool:
 def start_pve(lab: Lab) -> None:
     """Start the Proxmox host unless it runs. Returns once it has booted, its guests started with it, and answers."""
     if not running(lab):
-        run(with_cgroup2([*_tool(lab, "start"), "-d"]))
+        done = run(with_cgroup2([*_tool(lab, "start"), "-d"]), check=False)
+        if done.returncode != 0:
+            raise LabError(f"pve does not start: {done.stderr.strip()}\nsee {lab.log}")
     wait_booted(lab, "pve")
 
 

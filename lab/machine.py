@@ -56,17 +56,15 @@ def missing(facts: Facts) -> list[str]:
         return lines
     if not facts.whole_uid_map:
         lines.append(f"root: of a user namespace only (rootless container), which cannot own devices; {_MACHINE}")
-    lacking = [name for name, bit in _CAPABILITIES.items() if not facts.capabilities >> bit & 1]
-    lines += [f"{name}: not held; {_MACHINE}" for name in lacking]
-    unknown = [name for name in ("cgroup2", "overlay") if name not in facts.filesystems]
-    if "cgroup2" in unknown:
-        lines.append(f"cgroup2: not known to this kernel; {_FIXES['cgroup2'][1]}")
-    if "overlay" in unknown and "overlay" not in facts.probes:
-        lines.append("overlay: not known to this kernel; run `modprobe overlay`, or take one with CONFIG_OVERLAY_FS")
+    lines += [f"{name}: not held; {_MACHINE}" for name in _lacking(facts.capabilities)]
     for name, reason in facts.probes.items():
-        if reason is not None and name not in unknown:
-            what, fix = _FIXES[name]
-            lines.append(f"{name}: this machine refuses {what} ({reason}); {fix}")
+        if reason is None:
+            continue
+        what, fix = _FIXES[name]
+        if name == "overlay" and name not in facts.filesystems:
+            # Mounting one would have loaded the module.
+            what, fix = "overlay mounts", "run `modprobe overlay`, or take a kernel with CONFIG_OVERLAY_FS"
+        lines.append(f"{name}: this machine refuses {what} ({reason}); {fix}")
     return lines
 
 
@@ -75,26 +73,24 @@ def gather() -> Facts:
     uid = os.geteuid()
     status = Path("/proc/self/status").read_text()
     capabilities = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
-    facts = Facts(
-        uid=uid,
-        capabilities=capabilities,
-        whole_uid_map=Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"],
-        filesystems=_filesystems(),
-        apt=shutil.which("apt-get") is not None,
-    )
-    if missing(facts):
-        return facts
-    return Facts(**{**facts.__dict__, "probes": _probe()})
+    whole_uid_map = Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+    able = uid == 0 and whole_uid_map and not _lacking(capabilities)
+    probes = _probe() if able else {}
+    filesystems = frozenset(line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines())
+    return Facts(uid, capabilities, whole_uid_map, filesystems, shutil.which("apt-get") is not None, probes)
 
 
-def _filesystems() -> frozenset[str]:
-    return frozenset(line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines())
+def _lacking(capabilities: int) -> list[str]:
+    return [name for name, bit in _CAPABILITIES.items() if not capabilities >> bit & 1]
 
 
 def _probe() -> dict[str, str | None]:
-    with tempfile.TemporaryDirectory(dir=STATE_ROOT.parent, prefix=".gpuserve-probe-") as folder:
-        command = ["unshare", "--mount", "--propagation", "private", "sh", str(FILES / "machine/probe.sh"), folder]
-        done = subprocess.run(command, capture_output=True, text=True)
+    command = ["unshare", "--mount", "--propagation", "private", "sh", str(FILES / "machine/probe.sh")]
+    try:
+        with tempfile.TemporaryDirectory(dir=STATE_ROOT.parent, prefix=".gpuserve-probe-") as folder:
+            done = subprocess.run([*command, folder], capture_output=True, text=True)
+    except OSError as error:
+        return {"overlay": str(error)}
     if not done.stdout:
         return {"namespaces": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "unshare failed"}
     probes: dict[str, str | None] = {}

@@ -24,7 +24,7 @@ trap 'rm -rf "$top"' EXIT
 copy=$top/ansible_collections/gpuserve/sglang
 mkdir -p "$copy"
 # Tests, the lab and the scenarios are no part of the collection that users install.
-git ls-files -z --cached --others --exclude-standard -- . ':!tests/unit' ':!lab' ':!molecule' ':!scripts' ':!benchmarks' |
+git ls-files -z --cached --others --exclude-standard -- . ':!tests' ':!lab' ':!molecule' ':!scripts' ':!benchmarks' |
     while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
     tar --null --files-from=- -cf - | tar -xf - -C "$copy"
 git -C "$copy" init -q

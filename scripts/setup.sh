@@ -17,7 +17,7 @@ if [ ! -e "$venv/.complete" ]; then
     if [ ! -e "$venv/.complete" ]; then
         rm -rf "$venv"
         "$python" -m venv "$venv"
-        "$venv/bin/python" -m pip install -q --disable-pip-version-check -r requirements-dev.txt
+        "$venv/bin/python" -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
         touch "$venv/.complete"
     fi
 fi

@@ -27,7 +27,7 @@ options:
   drafter:
     description:
       - The drafter, written like O(base).
-      - Without it only the base is read and judged.
+      - Without it only the base is read and judged, for V(EAGLE) and V(NEXTN) also whether it can draft for itself.
     type: str
   base_revision:
     description: The base's branch, tag or commit on the Hub.
@@ -168,7 +168,7 @@ base:
   type: dict
   returned: when it could be read
 drafter:
-  description: What was read of the drafter.
+  description: What was read of the drafter, and the base's layers that an EAGLE-3 drafter will really be fed from.
   type: dict
   returned: when it could be read
 bytes_read:

@@ -134,6 +134,7 @@ options:
   ignore:
     description:
       - Ids of checks that must not stop the run. They are returned all the same, with their status.
+      - An id that no check of the run has is warned about.
     type: list
     elements: str
     default: []
@@ -142,6 +143,12 @@ options:
       - Seconds that one question to the driver, or one phase of O(level=deep), may take.
     type: int
     default: 60
+  fail_on:
+    description:
+      - Which checks make the module fail. V(warn) stops at warnings and failures.
+    type: str
+    choices: [fail, warn, never]
+    default: fail
 attributes:
   check_mode:
     description: Can run in check mode and return changed status prediction without modifying target.
@@ -307,6 +314,7 @@ def main() -> None:
             "xid_window": {"type": "int", "default": 0},
             "ignore": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 60},
+            "fail_on": {"type": "str", "choices": ["fail", "warn", "never"], "default": "fail"},
         },
         supports_check_mode=True,
     )
@@ -324,6 +332,8 @@ def main() -> None:
             timeout=module.params["timeout"],
         )
     )
+    for name in sorted(set(module.params["ignore"]) - {check.id for check in health.checks}):
+        module.warn(f"ignore: {name} is no check of this run")
     ignored = [check for check in failing(health.checks) if check.id in module.params["ignore"]]
     stopping = [check for check in health.checks if check not in ignored]
     result = {
@@ -333,8 +343,9 @@ def main() -> None:
         "ignored": [check.id for check in ignored],
         "gpus": list(health.gpus),
     }
-    if failing(stopping):
-        module.fail_json(msg=failure_message(SUBJECT, stopping), **result)
+    fail_on = module.params["fail_on"]
+    if failing(stopping, fail_on):
+        module.fail_json(msg=failure_message(SUBJECT, stopping, fail_on), **result)
     module.exit_json(**result)
 
 

@@ -13,17 +13,15 @@ description:
     those that do not belong there any more.
   - Every other line keeps its bytes. That includes comments, order, line ends, foreign C(dev[n]) entries, hooks, and
     the sections of snapshots.
-  - >-
-    Own entries are known by what they are about, not by a marker, since Proxmox VE moves raw C(lxc.*) lines to the
-      end of a section and turns comments into the
-    description of the guest. C(dev[n]) and C(lxc.mount.entry) for C(/dev/nvidia*) are this module's, whoever wrote
-      them; so are allow rules that stand directly
-    before such a mount entry in this module's form, rules for the majors that NVIDIA's modules hold now, and, in a
-      section that mounts C(/dev/nvidia*) by hand,
-    rules for majors of the kernel's dynamic ranges that no driver holds.
+  - Own entries are known by what they are about, not by a marker, since Proxmox VE moves raw C(lxc.*) lines to the end
+    of a section and turns comments into the description of the guest.
+  - "These are this module's, whoever wrote them: C(dev[n]) and C(lxc.mount.entry) for C(/dev/nvidia*); allow rules that
+    stand directly before such a mount entry in this module's form; allow rules for the majors that NVIDIA's modules
+    hold now; and, in a section that mounts C(/dev/nvidia*) by hand, allow rules for majors of the kernel's dynamic
+    ranges that no driver holds."
   - The file is replaced by rename in its own folder, under Proxmox VE's own lock, so that a power loss leaves the old
     file or the new one.
-  - The container is not restarted. O(ignore:restart_required) of the result says whether it needs to be.
+  - The container is not restarted. RV(restart_required) says whether it needs to be.
 author: gpuserve contributors (@gpuserve)
 options:
   vmid:

@@ -12,8 +12,8 @@ description:
   - Looks at a host of LXC containers, as it is, and says which device nodes each named container is to get, whether
     the host has them, and what stands in the way.
   - With O(prove=true) it proves the grants by C(open(2)), never by existence. A granted node is opened from inside
-    the container. A node that was not granted is
-    opened by a child process that joins the container's cgroup, since no check may create nodes.
+    the container. A node that was not granted is opened by a child process that joins the container's cgroup, since
+    no check may create nodes.
   - Nothing is changed and no node is created.
 author: gpuserve contributors (@gpuserve)
 options:
@@ -98,8 +98,7 @@ options:
   driver_answers:
     description:
       - Whether a loaded driver is to answer open(). V(false) declares a machine that has no driver, where C(ENXIO)
-        (permitted, nobody answers) is what a granted
-        node says.
+        (permitted, nobody answers) is what a granted node says.
     type: bool
     default: true
   prove:
@@ -154,8 +153,8 @@ style:
   returned: always
   type: str
 containers:
-  description: For each container that may be given devices, its id, and the O(ignore:devices) as
-    M(gpuserve.sglang.lxc_gpu_config) takes them.
+  description:
+    - Each container that may be given devices, as M(gpuserve.sglang.lxc_gpu_config) takes them.
   returned: always
   type: list
   elements: dict

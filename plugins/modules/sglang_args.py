@@ -10,7 +10,12 @@ short_description: Judges an SGLang argument list before anything is started
 version_added: 0.1.0
 description:
   - Says whether SGLang would start with this argument list, and which of its values it would silently change.
-  - No weights are loaded and no GPU is needed. What could not be judged is returned as a skipped check with the reason.
+  - Rules of the release are applied first, and answer at once when they refuse the list. Otherwise the engine's own
+    parser and validation are run in its virtual environment, in a process of their own. Last come traps that the engine
+    does not see before the weights are loaded.
+  - No weights are loaded, no GPU is needed and nothing is fetched. What could not be judged is returned as a skipped
+    check with the reason.
+  - Do not put secrets into O(args), they are part of the task's log. Their values are not shown in the result.
 author:
   - gpuserve contributors (@gpuserve)
 options:
@@ -22,7 +27,8 @@ options:
     required: true
   version:
     description:
-      - The SGLang release the list is meant for.
+      - The SGLang release the list is meant for. Without it, it is the one that O(venv) holds.
+      - Where O(venv) holds another release or none, that engine is not asked and only the rules are applied.
     type: str
   venv:
     description:
@@ -31,19 +37,20 @@ options:
     required: true
   environment:
     description:
-      - Environment variables the engine will be started with.
+      - Environment variables the engine will be started with. The process gets them on top of a bare environment.
     type: dict
     default: {}
   allow_adjusted:
     description:
       - Flags whose silent change by the engine is accepted, for example V(speculative-num-draft-tokens).
-        Such a change is then a warning.
+        Such a change is then a warning. A change of any other speculative value is an error, one of a value that has
+        nothing to do with speculation is a warning.
     type: list
     elements: str
     default: []
   timeout:
     description:
-      - Seconds the engine's own judgement may take.
+      - Seconds the engine's own judgement may take. A longer one is a failure that shows the last lines it wrote.
     type: int
     default: 120
   names:
@@ -51,6 +58,12 @@ options:
       - For each flag the variable in which it was set. Messages name that variable beside the flag.
     type: dict
     default: {}
+  fail_on:
+    description:
+      - Which checks make the module fail. V(warn) stops at warnings and failures.
+    type: str
+    choices: [fail, warn, never]
+    default: fail
 attributes:
   check_mode:
     description: Never changes anything, so check mode runs the same way.
@@ -85,14 +98,29 @@ valid:
   type: bool
   returned: always
 resolved:
-  description: Every setting as the engine resolved it, empty where the engine itself was not asked.
+  description: Every setting as the engine resolved it, empty where the engine did not get that far.
   type: dict
   returned: always
+not_binding:
+  description:
+    - The names in RV(resolved) that the engine decides by the GPU it finds, if it was asked where that GPU is not.
+      Their values say nothing about the target.
+  type: list
+  elements: str
+  returned: always
 adjusted:
-  description: Values that the engine changed, each with the flag, what was asked, what is effective and the reason.
+  description:
+    - Values that the engine changes, each with C(flag), C(asked), C(effective), C(reason) and C(binding) (whether it
+      will be changed on the target as well).
   type: list
   elements: dict
   returned: always
+  sample:
+    - flag: --speculative-num-draft-tokens
+      asked: 3
+      effective: 2
+      reason: speculative_num_draft_tokens is adjusted to speculative_num_steps + 1 when speculative_eagle_topk == 1
+      binding: true
 checks:
   description: The rules that were applied, each with id, status, expected, actual, fix and source.
   type: list
@@ -105,8 +133,13 @@ summary:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failure_message, summary
-from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.arguments import judge
+from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import (
+    as_dicts,
+    failing,
+    failure_message,
+    summary,
+)
+from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.arguments import judge, secrets_in
 
 
 def main() -> None:
@@ -119,23 +152,28 @@ def main() -> None:
             "allow_adjusted": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 120},
             "names": {"type": "dict", "default": {}},
+            "fail_on": {"type": "str", "choices": ["fail", "warn", "never"], "default": "fail"},
         },
         supports_check_mode=True,
     )
+    module.no_log_values.update(secrets_in(module.params["args"]))
+    options = dict(module.params)
+    fail_on = options.pop("fail_on")
     try:
-        verdict = judge(**module.params)
+        judgement = judge(**options)
     except ValueError as error:
         module.fail_json(msg=str(error))
     result = {
         "changed": False,
-        "valid": verdict.valid,
-        "resolved": verdict.resolved,
-        "adjusted": verdict.adjusted,
-        "checks": as_dicts(verdict.checks),
-        "summary": summary("SGLang arguments", verdict.checks),
+        "valid": judgement.valid,
+        "resolved": judgement.resolved,
+        "not_binding": judgement.not_binding,
+        "adjusted": judgement.adjusted,
+        "checks": as_dicts(judgement.checks),
+        "summary": summary("SGLang arguments", judgement.checks),
     }
-    if not verdict.valid:
-        module.fail_json(msg=failure_message("SGLang arguments", verdict.checks), **result)
+    if failing(judgement.checks, fail_on):
+        module.fail_json(msg=failure_message("SGLang arguments", judgement.checks, fail_on), **result)
     module.exit_json(**result)
 
 

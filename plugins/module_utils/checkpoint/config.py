@@ -21,6 +21,8 @@ TEXT_KEYS = ("thinker_config", "llm_config", "language_config", "text_config")
 # The first of these that is set is the trained context. SGLang 0.5.20 common.py CONTEXT_LENGTH_KEYS, same since 0.4.6.
 CONTEXT_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
 DEFAULT_CONTEXT = 2048
+# Kinds of rope whose original length the transformers library fills in.
+FILLED_ROPES = ("llama3", "yarn", "longrope")
 
 
 @dataclass(frozen=True)
@@ -124,17 +126,20 @@ class Config:
         declared = self.text("dtype") or self.text("torch_dtype")
         return declared[len("torch.") :] if declared and declared.startswith("torch.") else declared
 
-    @property
-    def context(self) -> int:
-        """Tokens that the engine derives as the model's own limit.
+    def context(self, filled: bool = True) -> int:
+        """Tokens that the engine derives as the model's own limit. Raises ConfigError.
 
-        SGLang 0.5.20 srt/utils/hf_transformers/common.py get_context_length, same rule since 0.4.6.
+        ``filled``: the transformers library of the engine (5 and later, so SGLang 0.5.10 and later) gives some kinds of
+        scaled rope their original length where the config has none, after which the engine scales no more.
+        SGLang 0.5.20 srt/utils/hf_transformers/common.py get_context_length, same rule since 0.4.6; transformers 5.12
+        modeling_rope_utils.py standardize_rope_params.
         """
-        scaling = self.mapping("rope_scaling") or self.mapping("rope_parameters")
         factor = 1.0
+        scaling = self.mapping("rope_scaling") or self.mapping("rope_parameters")
         if scaling is not None and not scaling.has("original_max_position_embeddings"):
+            kind = scaling.text("rope_type") or scaling.text("type")
             declared = scaling.values.get("factor")
-            if declared is not None and scaling.values.get("rope_type") != "llama3":
+            if declared is not None and kind not in (FILLED_ROPES if filled else ("llama3",)):
                 if isinstance(declared, bool) or not isinstance(declared, (int, float)) or not 0 < declared < MAX_SIZE:
                     raise scaling._error("factor", "a positive number")
                 factor = float(declared)

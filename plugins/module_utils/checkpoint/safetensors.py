@@ -141,4 +141,4 @@ def _tensor(name: str, entry: object, file: str, expected: str) -> Tensor:
 
 def _is_size(value: object) -> bool:
     # True is an int to isinstance, but no size.
-    return type(value) is int and 0 <= value < 2**63
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63

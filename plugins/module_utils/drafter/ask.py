@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from ..checkpoint.config import Config
 from ..checkpoint.errors import CheckpointError, ConfigError, NotReadError
 from ..checkpoint.hub import Hub, Limits, open_source
 from ..checkpoint.reader import Checkpoint, read_checkpoint
@@ -19,9 +19,11 @@ from ..checks import FAIL, PASS, SKIPPED, Check, summary
 from ..engine.packages import site_packages_of
 from ..engine.source import read_engine
 from ..engine.versions import parse_version
-from .identity import algorithm, base_class, release
+from .identity import algorithm, base_class, built_in_head, model_type, release
 from .judge import apply, judge
+from .layers import captured_layers
 from .pair import Pair, Request
+from .sizes import quantisation
 
 # A remote pair may cost this much: all configs and headers of a 1T model's pair are well below, one shard is far above.
 MAX_BYTES = 8_000_000
@@ -105,10 +107,14 @@ def ask(question: Question) -> Answer:
     limits = Limits(MAX_BYTES, MAX_REQUESTS, time.monotonic() + question.timeout)
     checks, base = _read(question, "base", question.base, question.base_revision, cost, limits)
     subject = f"base {question.base}"
-    drafter = None
+    drafter: Checkpoint | None = None
+    layers: list[int] | None = None
     if base is not None:
-        checks += apply((("base.architecture", lambda checkpoint: base_class(checkpoint, request)),), base)
+        kinds = (("base.architecture", partial(base_class, request=request)), _model_type("base", request))
+        checks += apply(kinds, base)
     if question.drafter is None:
+        if base is not None and request.method == "EAGLE":
+            checks += apply((("drafter.mtp_layer", built_in_head),), Pair(base, base, request))
         checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", "no drafter is set"))
     else:
         subject = f"drafter {question.drafter} on {subject}"
@@ -119,8 +125,25 @@ def ask(question: Question) -> Answer:
             reason = "not compared: see the failed checks"
             checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", reason))
         else:
-            checks += judge(Pair(base, drafter, request))
-    return Answer(subject, tuple(checks), _told(base), _told(drafter), cost)
+            checks += apply((_model_type("drafter", request),), drafter)
+            pair = Pair(base, drafter, request)
+            checks += judge(pair)
+            layers = _captured(pair)
+    told = _told(drafter)
+    if told is not None:
+        told["captured_layers"] = layers
+    return Answer(subject, tuple(checks), _told(base), told, cost)
+
+
+def _captured(pair: Pair) -> list[int] | None:
+    try:
+        return captured_layers(pair)
+    except ConfigError:
+        return None
+
+
+def _model_type(role: str, request: Request) -> tuple[str, Callable[[Checkpoint], list[Check]]]:
+    return f"{role}.model_type", partial(model_type, request=request)
 
 
 def _read(
@@ -152,21 +175,36 @@ def _weights(checkpoint: Checkpoint, variable: str) -> Check:
     return Check(id, PASS, expected, f"{number} files of {total} bytes")
 
 
+# What is told of each model beside where it was read, under the name that config.json has for it.
+TOLD = (
+    "architectures",
+    "model_type",
+    "hidden_size",
+    "target_hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "kv_lora_rank",
+    "vocab_size",
+    "draft_vocab_size",
+    "eagle_config",
+    "dflash_config",
+    "num_nextn_predict_layers",
+)
+
+
 def _told(checkpoint: Checkpoint | None) -> dict[str, object] | None:
-    """What was read, normalised: null for what is not there or not usable."""
+    """What was read, normalised: the language model's values, null for what is not there."""
     if checkpoint is None:
         return None
-    text = _quiet(checkpoint.config)
     told: dict[str, object] = dict(checkpoint.source.describe())
-    told["architectures"] = checkpoint.config.values.get("architectures")
-    sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
-    for key in (*sizes, "draft_vocab_size", "target_hidden_size", "max_position_embeddings"):
-        told[key] = text.values.get(key)
-    return told
-
-
-def _quiet(config: Config) -> Config:
+    config = checkpoint.config
     try:
-        return config.text_part
+        text = config.text_part
+        told["context"], told["dtype"] = text.context(), text.dtype or config.dtype
+        told["quantization"] = quantisation(text) or quantisation(config)
     except ConfigError:
-        return config
+        text = config
+    for key in TOLD:
+        told[key] = config.values.get(key, text.values.get(key))
+    return told

@@ -53,6 +53,26 @@ def base_class(base: Checkpoint, request: Request) -> list[Check]:
     return [Check(id, "warn", expected, f"{name}, which it does not register", fix, request.where("srt/models"))]
 
 
+def model_type(checkpoint: Checkpoint, request: Request) -> list[Check]:
+    """The transformers library is told which config class to read config.json with. Raises ConfigError.
+
+    transformers 5.12 models/auto/configuration_auto.py from_pretrained; the 4.x releases fall back on the path's name.
+    """
+    id, name = f"{checkpoint.role}.model_type", checkpoint.config.text("model_type")
+    fix = f"set {request.variable(checkpoint.role)} to a checkpoint whose config.json has it"
+    return [
+        verdict(
+            id,
+            name is not None,
+            f"model_type in {checkpoint.config.where}",
+            name or "no such key",
+            fix,
+            "transformers models/auto/configuration_auto.py",
+            otherwise="fail" if request.since("0.5.10") else "warn",
+        )
+    ]
+
+
 def captures(pair: Pair) -> list[Check]:
     """The base hands out the states that the drafter reads, and its embedding and head."""
     request, name = pair.request, pair.base.config.architecture or ""
@@ -101,10 +121,8 @@ def architecture(pair: Pair) -> list[Check]:
     id, name, method = "drafter.architecture", config.architecture, request.method
     source = request.where("srt/models/registry.py")
     drafter = request.variable("drafter")
-    fits = (
-        " or ".join(known for known, (family, dummy) in DRAFTERS.items() if family == method)
-        or f"a drafter for {method}"
-    )
+    fitting = [known for known, (family, dummy) in DRAFTERS.items() if family == method]
+    fits = " or ".join(fitting) or f"a drafter for {method}"
     speculators = [key for key in SPECULATORS_KEYS if config.has(key)]
     if speculators:
         expected = f"a checkpoint in the engine's own layout, architectures {fits}"
@@ -204,7 +222,7 @@ def features(pair: Pair) -> list[Check]:
         for name, since in wanted
         if since is None or not request.since(since)
     ]
-    told = ", ".join(name for name, _ in wanted) or "none of fc_norm, norm_output, norm_before_fc"
+    told = ", ".join(name for name, dummy in wanted) or "none of fc_norm, norm_output, norm_before_fc"
     return [
         verdict(
             "drafter.features",
@@ -219,17 +237,20 @@ def features(pair: Pair) -> list[Check]:
 
 
 def built_in_head(pair: Pair) -> list[Check]:
-    """EAGLE with a base class as drafter loads its multi-token-prediction layer: there must be one.
+    """EAGLE with a base class as drafter, or none at all, loads a multi-token-prediction layer: there must be one.
 
     SGLang srt/configs/model_config.py _config_draft_model rewrites the class; deepseek_nextn.py reads the layer
     behind the last one.
     """
     request, config = pair.request, pair.drafter.config.text_part
     id, source = "drafter.mtp_layer", request.where("srt/configs/model_config.py _config_draft_model")
-    expected = "a multi-token-prediction layer in the drafter, which EAGLE loads from a base checkpoint"
+    expected = f"a multi-token-prediction layer in {pair.drafter.source.label}, which {request.method} drafts with"
+    fix = f"set {request.variable('drafter')} to a drafter made for this base"
     declared = config.integer("num_nextn_predict_layers", minimum=0)
     if declared is None:
         return [skipped(id, expected, f"num_nextn_predict_layers is not in {config.where}", source)]
+    if not declared:
+        return [Check(id, "fail", expected, f"num_nextn_predict_layers 0 in {config.where}", fix, source)]
     last = config.layers
     behind = re.compile(rf"(^|\.)layers\.{last}\.|(^|\.)mtp\.")
     names = pair.drafter.weight_map if pair.drafter.weight_map is not None else pair.drafter.tensors
@@ -237,10 +258,10 @@ def built_in_head(pair: Pair) -> list[Check]:
     return [
         verdict(
             id,
-            bool(declared) and held,
+            held,
             expected,
             f"num_nextn_predict_layers {declared}, {'some' if held else 'no'} tensors of such a layer",
-            f"set {request.variable('drafter')} to a drafter made for this base",
+            fix,
             source,
         )
     ]

@@ -11,6 +11,16 @@ from .pair import MLA, Pair, skipped, verdict
 from .sizes import layer_ids, states
 
 
+def captured_layers(pair: Pair) -> list[int] | None:
+    """The layers of the base whose input an EAGLE-3 drafter is fed with; None when there are none. Raises
+    ConfigError."""
+    if pair.request.method != "EAGLE3":
+        return None
+    config = pair.base.config
+    ids = layer_ids(pair.drafter.config)
+    return list(captured(ids, config.architecture or "", config.text_part.layers, pair.request).taken)
+
+
 def aux_layer_ids(pair: Pair) -> list[Check]:
     """Each layer that is asked for exists, and there are as many as the drafter's fc takes."""
     request, config = pair.request, pair.drafter.config

@@ -239,7 +239,7 @@ def dflash(config: Config, count: int) -> Layout:
     """
     hidden = config.need("hidden_size")
     bias = config.flag("attention_bias")
-    _, _, size = heads(config)
+    dummy, dummy, size = heads(config)
     parameters = {
         "fc.weight": Parameter({"": (hidden, count * hidden)}),
         **norm("hidden_norm", hidden),

@@ -57,7 +57,8 @@ def context(pair: Pair) -> list[Check]:
     """
     request = pair.request
     source = request.where("srt/configs/model_config.py _derive_context_length")
-    base, own = pair.base.config.text_part.context, pair.drafter.config.text_part.context
+    filled = request.since("0.5.10")
+    base, own = (checkpoint.config.text_part.context(filled) for checkpoint in (pair.base, pair.drafter))
     length = request.variable("context_length")
     raises = request.since("0.5.2") and not request.allow_longer_context
     asked = request.context_length

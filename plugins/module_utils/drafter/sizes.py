@@ -150,7 +150,7 @@ def coverage(pair: Pair, layout: Layout) -> list[Check]:
         for parameter, held in layout.parameters.items()
         for piece, shape in held.pieces.items()
     }
-    missing = [place for place, (_, shared) in needed.items() if not shared and place not in taken]
+    missing = [place for place, (dummy, shared) in needed.items() if not shared and place not in taken]
     wrong = [(place, tensor, needed[place][0]) for place, tensor in taken.items() if tensor.shape != needed[place][0]]
     noticed = [name for name in unused if not name.endswith(HARMLESS)]
     drafter = request.variable("drafter")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ..checkpoint.reader import Checkpoint
 from ..checks import Check
 from .pair import Pair, skipped, verdict
 
@@ -16,12 +17,10 @@ SPECIAL = ("bos_token_id", "eos_token_id", "pad_token_id")
 def special_ids(pair: Pair) -> list[Check]:
     """The ids of the special tokens are the same in both configs, where both name them."""
     request = pair.request
-    base, own = pair.base.config, pair.drafter.config
-    text = base.text_part
     told, differing = [], []
     for key in SPECIAL:
-        theirs = _ids(base.values.get(key, text.values.get(key)))
-        ours = _ids(own.values.get(key))
+        ours = _ids(pair.drafter.config.values.get(key))
+        theirs = _declared(pair.base, key) if ours else set()
         if theirs and ours:
             told.append(f"{key} {sorted(ours)}")
             if not theirs & ours:
@@ -31,6 +30,15 @@ def special_ids(pair: Pair) -> list[Check]:
         return [skipped(id, expected, "the two configs name none in common")]
     fix = f"set {request.variable('drafter')} to a drafter made for this base"
     return [verdict(id, not differing, expected, "; ".join(differing or told), fix, "", otherwise="warn")]
+
+
+def _declared(base: Checkpoint, key: str) -> set[int]:
+    """The ids in config.json, in its language model's part, or in generation_config.json. Raises CheckpointError."""
+    for values in (base.config.values, base.config.text_part.values):
+        if _ids(values.get(key)):
+            return _ids(values.get(key))
+    generation = base.json("generation_config.json")
+    return _ids(generation.values.get(key)) if generation is not None else set()
 
 
 def _ids(value: object) -> set[int]:

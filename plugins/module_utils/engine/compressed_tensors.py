@@ -99,7 +99,7 @@ def missing(site_packages: Path, named: Sequence[Reference]) -> list[Reference]:
     enums = defined_members(site_packages, sorted({reference.member.partition(".")[0] for reference in named}))
     lacking = []
     for reference in named:
-        owner, _, member = reference.member.partition(".")
+        owner, member = reference.member.split(".")
         if owner in enums and member not in enums[owner]:
             lacking.append(reference)
     return lacking

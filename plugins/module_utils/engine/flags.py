@@ -11,7 +11,7 @@ have ends its start with argparse's "unrecognized arguments", exit status 2.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .releases import Span
@@ -24,6 +24,7 @@ DRAFTER = "--speculative-draft-model-path"
 DRAFTER_QUANTIZATION = "--speculative-draft-model-quantization"
 DRAFTER_ATTENTION = "--speculative-draft-attention-backend"
 ADAPTIVE = "--speculative-adaptive"
+CONFIG = "--config"
 MODEL = "--model-path"
 TP = "--tp-size"
 PP = "--pp-size"
@@ -37,9 +38,7 @@ PAGE_SIZE = "--page-size"
 ALIASES: Mapping[str, str] = {
     "--model": MODEL,
     "--tensor-parallel-size": TP,
-    "--tp": TP,
     "--pipeline-parallel-size": PP,
-    "--pp": PP,
     "--speculative-draft-model": DRAFTER,
 }
 
@@ -118,17 +117,18 @@ def is_speculative(name: str) -> bool:
     return re.search(r"speculative|(^--|-)spec(-|$)|eagle|^--uno-", name) is not None
 
 
-def aliases_in(words: Sequence[str]) -> dict[str, str]:
+def aliases_in(words: Sequence[str], declared: Collection[str] = ()) -> dict[str, str]:
     """Other spellings found in an argument list, each with the flag it stands for.
 
     Besides the declared aliases argparse takes any beginning of a flag that fits only one (``--speculative-algo``).
+    ``declared`` are the flags of the installed engine; without them only speculative flags are known.
     """
     aliases = dict(ALIASES)
-    names = {flag.name for flag in SPECULATIVE}
+    names = set(declared) or {flag.name for flag in SPECULATIVE}
     for word in words:
         given = word.partition("=")[0]
-        if given.startswith("--speculative-") and given not in names and given not in aliases:
+        if given.startswith("--" if declared else "--speculative-") and given not in names and given not in aliases:
             meant = [name for name in names if name.startswith(given)]
             if len(meant) == 1:
-                aliases[given] = meant[0]
+                aliases[given] = aliases.get(meant[0], meant[0])
     return aliases

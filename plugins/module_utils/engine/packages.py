@@ -41,6 +41,19 @@ class Packages:
         raise EngineMissingError(f"{self.folder} has no metadata of {name}; install it anew (role sglang_install)")
 
 
+def plugins_in(folder: Path) -> tuple[str, ...]:
+    """The packages in a site-packages folder that plug into SGLang (entry points in the group ``sglang.srt.plugins``).
+
+    From 0.5.12 on they are loaded by default and may add algorithms and flags (sglang/srt/plugins/__init__.py).
+    """
+    files = sorted(folder.glob("*.dist-info/entry_points.txt"))
+    return tuple(
+        file.parent.name.partition("-")[0]
+        for file in files
+        if "[sglang.srt.plugins]" in file.read_text(encoding="utf-8", errors="replace")
+    )
+
+
 def read_packages(folder: Path) -> Packages:
     """The packages of a site-packages folder, or of one with unpacked wheels.
 

@@ -10,99 +10,33 @@ judged the list, its verdict counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 
-from ..checks import FAIL, PASS, SKIPPED, WARN, Check
+from ..checks import Check
 from . import flags as f
 from .algorithms import CHAIN_ALGORITHMS, known_algorithms, may_know, takes_any_case
-from .command_line import CommandLine
 from .releases import READ, Span, is_covered
-from .versions import Version
+from .situation import NO_VERSION, Question, Situation
 
 _SPECULATION = "SGLang arg_groups/speculative_hook.py (server_args.py up to 0.5.12)"
-_NO_VERSION = "the engine's version is not known"
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What is judged: the argument list, the release it is for, and the variables in which the operator set it."""
-
-    line: CommandLine
-    version: Version | None
-    names: Mapping[str, str]
-    environment: Mapping[str, str]
-    allow_adjusted: Collection[str]
-
-    @classmethod
-    def of(
-        cls,
-        words: Sequence[str],
-        version: Version | None,
-        names: Mapping[str, str] | None = None,
-        environment: Mapping[str, str] | None = None,
-        allow_adjusted: Collection[str] = (),
-    ) -> Situation:
-        """From the module's parameters; flags in ``allow_adjusted`` may be written with or without dashes in front."""
-        allowed = tuple("--" + name.lstrip("-").replace("_", "-") for name in allow_adjusted)
-        return cls(CommandLine.read(words, f.aliases_in(words)), version, names or {}, environment or {}, allowed)
-
-    def named(self, flag: str) -> str:
-        """The flag with the variable that sets it."""
-        variable = self.names.get(flag)
-        return f"{flag} ({variable})" if variable else flag
-
-    def set_to(self, flag: str, value: object) -> str:
-        """What to write: the variable, or the flag where no variable is known, and its value."""
-        variable = self.names.get(flag)
-        return f"{variable}: {value}" if variable else f"{flag} {value}"
-
-    @property
-    def algorithm(self) -> str | None:
-        """The algorithm asked for, in capitals; None without speculation."""
-        text = self.line.text(f.ALGORITHM)
-        return text.upper() if text else None
-
-    @property
-    def numbers(self) -> dict[str, int | None]:
-        """Steps, topk and draft tokens as given, in this order."""
-        return {flag: self.line.number(flag) for flag in (f.STEPS, f.TOPK, f.DRAFT_TOKENS)}
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What a rule asks: the check's id, what is expected, and where the rule comes from."""
-
-    id: str
-    expected: str
-    source: str
-
-    def passed(self, actual: str) -> Check:
-        return Check(self.id, PASS, self.expected, actual, source=self.source)
-
-    def failed(self, actual: str, fix: str) -> Check:
-        return Check(self.id, FAIL, self.expected, actual, fix, self.source)
-
-    def warned(self, actual: str, fix: str) -> Check:
-        return Check(self.id, WARN, self.expected, actual, fix, self.source)
-
-    def skipped(self, why: str) -> Check:
-        return Check(self.id, SKIPPED, self.expected, why, source=self.source)
 
 
 def _release_flags(situation: Situation) -> Check | None:
-    """Flags that the release does not have (argparse: unrecognized arguments, exit 2)."""
+    """Speculative flags by the tables; where the engine's source can be read it says more (_declared_flags)."""
+    if situation.engine is not None:
+        return None
     known = {flag.name: flag for flag in f.SPECULATIVE}
     given = [name for name in situation.line.values if name in known or name.startswith("--speculative-")]
     if not given:
         return None
-    ask = _Question("args.flags", "speculative flags that the release has", "SGLang server_args.py, arg_groups/")
+    ask = Question("args.flags", "speculative flags that the release has", "SGLang server_args.py, arg_groups/")
     if situation.version is None:
-        return ask.skipped(_NO_VERSION)
+        return ask.skipped(NO_VERSION)
     for name in given:
         if name not in known:
             told = ask.failed if is_covered(situation.version) else ask.warned
-            return told(f"{situation.named(name)}, unknown to {situation.version}", "remove it or correct its name")
+            return told(f"{situation.named(name)}, unknown to {situation.version}", f"{_correct(name, known)}")
         flag = known[name]
         has = flag.span.holds(situation.version)
         if has is False:
@@ -116,32 +50,61 @@ def _release_flags(situation: Situation) -> Check | None:
     return ask.passed(f"{len(given)} flags, all known to {situation.version}")
 
 
+def _correct(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    return f"write {close[0]} if that is meant, else remove it" if close else "remove it"
+
+
+def _declared_flags(situation: Situation) -> Check | None:
+    """Every flag and every fixed choice by the installed source (argparse: unrecognized arguments, invalid choice)."""
+    if situation.engine is None:
+        return None
+    declared = situation.engine.flags
+    source = "the installed sglang/srt/server_args.py and arg_groups/"
+    ask = Question("args.flags", f"flags and choices that the installed {situation.engine.version} has", source)
+    tables = {flag.name: flag for flag in f.SPECULATIVE}
+    for name, values in situation.line.values.items():
+        flag = declared.get(name)
+        if flag is None:
+            instead = tables[name].instead if name in tables else ""
+            fix = f"use {instead} instead" if instead else _correct(name, declared)
+            return ask.failed(f"{situation.named(name)}, which it does not have", fix)
+        wrong = [value for value in values if flag.choices is not None and value not in map(str, flag.choices)]
+        # The tables know how a release compares names of algorithms.
+        if wrong and name != f.ALGORITHM:
+            choices = [str(choice) for choice in flag.choices or ()]
+            close = get_close_matches(wrong[0], choices, 1)
+            fix = f"set {situation.set_to(name, close[0])}" if close else f"set {situation.named(name)} to one of them"
+            return ask.failed(f"{situation.named(name)} = {wrong[0]!r}, which is none of {', '.join(choices)}", fix)
+    return ask.passed(f"all {len(situation.line.values)}")
+
+
 def _algorithm(situation: Situation) -> Check | None:
     """An algorithm that the release knows, written as the release wants it."""
     source = "SGLang speculative/spec_info.py"
     given = situation.line.text(f.ALGORITHM)
     if given is None:
-        idle = [flag for flag in situation.line.values if flag.startswith("--speculative-")]
-        if not idle:
-            return None
-        told = ", ".join(situation.named(flag) for flag in idle)
-        ask = _Question("args.algorithm", f"{f.ALGORITHM} beside {told}", source)
-        fix = f"set {situation.set_to(f.ALGORITHM, 'EAGLE3')} or remove {told}"
-        return ask.warned("none: without it they have no effect", fix)
-    if situation.version is None:
-        return _Question("args.algorithm", "an algorithm of the release", source).skipped(_NO_VERSION)
-    known = known_algorithms(situation.version)
-    ask = _Question("args.algorithm", f"one of {', '.join(known)}", source)
+        return None
+    if situation.engine is not None and situation.engine.algorithms:
+        release, known = str(situation.engine.version), situation.engine.algorithms
+        declared = situation.engine.flags.get(f.ALGORITHM)
+        any_case: bool | None = declared is None or declared.choices is None
+        unsure = bool(situation.engine.plugins)
+    elif situation.version is not None:
+        release, known = str(situation.version), known_algorithms(situation.version)
+        any_case, unsure = takes_any_case(situation.version), may_know(given, situation.version)
+    else:
+        return Question("args.algorithm", "an algorithm of the release", source).skipped(NO_VERSION)
+    ask = Question("args.algorithm", f"one of {', '.join(known)}", source)
     found = f"{situation.named(f.ALGORITHM)} = {given!r}"
-    if given in known or (given.upper() in known and takes_any_case(situation.version)):
+    if given in known or (given.upper() in known and any_case):
         return ask.passed(found)
     if given.upper() in known:
-        capitals = situation.set_to(f.ALGORITHM, given.upper())
-        return ask.failed(found, f"set {capitals}; {situation.version} knows it in capitals only")
-    fix = f"set {situation.set_to(f.ALGORITHM, 'EAGLE3')} or another name that {situation.version} knows"
-    # A release that was not read, or a plugin, may know more than the table.
-    unsure = may_know(given, situation.version) or situation.environment.get("SGLANG_PLUGINS")
-    return ask.warned(found, fix) if unsure else ask.failed(found, fix)
+        return ask.failed(found, f"set {situation.set_to(f.ALGORITHM, given.upper())}; {release} takes capitals only")
+    fix = f"set {situation.set_to(f.ALGORITHM, 'EAGLE3')} or another name that {release} knows"
+    # A release that was not read, or a plugin, may know more.
+    told = ask.warned if unsure or situation.environment.get("SGLANG_PLUGINS") else ask.failed
+    return told(found, fix)
 
 
 def _three_numbers(situation: Situation) -> Check | None:
@@ -155,7 +118,7 @@ def _three_numbers(situation: Situation) -> Check | None:
     numbers = situation.numbers
     given = [flag for flag in numbers if flag in situation.line]
     missing = [flag for flag in numbers if flag not in situation.line]
-    ask = _Question("args.three_numbers", f"all three of {', '.join(numbers)}, or none", _SPECULATION)
+    ask = Question("args.three_numbers", f"all three of {', '.join(numbers)}, or none", _SPECULATION)
     if not given:
         return ask.passed("none: the engine chooses by the base model's architecture and its own version")
     if not missing:
@@ -180,6 +143,14 @@ def _completed(numbers: Mapping[str, int | None]) -> tuple[int, int, int]:
     return steps, 1, steps + 1
 
 
+def shortened_chain(situation: Situation) -> tuple[int, int] | None:
+    """Draft tokens as asked and as the engine makes them (topk 1: steps + 1); None where it keeps them."""
+    steps, topk, tokens = situation.numbers.values()
+    if situation.algorithm not in CHAIN_ALGORITHMS or topk != 1 or steps is None or tokens in (None, steps + 1):
+        return None
+    return tokens or 0, steps + 1
+
+
 def _chain_length(situation: Situation) -> Check | None:
     """With topk 1 the draft is a chain: the engine makes draft tokens steps + 1, with a warning only (all releases)."""
     if situation.algorithm not in CHAIN_ALGORITHMS:
@@ -188,7 +159,7 @@ def _chain_length(situation: Situation) -> Check | None:
     if topk != 1 or steps is None or tokens is None:
         return None
     right = steps + 1
-    ask = _Question("args.chain_length", f"draft tokens = steps + 1 = {right} with topk 1", _SPECULATION)
+    ask = Question("args.chain_length", f"draft tokens = steps + 1 = {right} with topk 1", _SPECULATION)
     found = f"{situation.named(f.DRAFT_TOKENS)} = {tokens}"
     if tokens == right:
         return ask.passed(found)
@@ -199,32 +170,19 @@ def _chain_length(situation: Situation) -> Check | None:
     return told(f"{found}, which the engine silently makes {right}", fix)
 
 
-def _drafter_path(situation: Situation) -> Check | None:
-    """EAGLE3 without a drafter: the engine loads the base a second time as drafter, then dies on hot_token_id."""
-    if situation.algorithm not in ("EAGLE3", "STANDALONE", "DFLASH"):
-        return None
-    ask = _Question("args.drafter_path", "the path of a drafter", "SGLang configs/model_config.py, from_server_args")
-    path = situation.line.text(f.DRAFTER)
-    if path is not None and path != situation.line.text(f.MODEL):
-        return ask.passed(path)
-    found = f"{situation.named(f.DRAFTER)} is {'the base model itself' if path else 'not given'}"
-    fix = f"set {situation.named(f.DRAFTER)} to the folder of a drafter for {situation.algorithm}"
-    return ask.failed(found, fix)
-
-
 def _pipeline_parallel(situation: Situation) -> Check | None:
     """Pipeline parallelism: refused with any algorithm up to 0.5.19, with all but EAGLE from 0.5.20 on."""
     pp = situation.line.number(f.PP)
     if situation.algorithm is None or pp is None:
         return None
     source = "SGLang arg_groups/validation_hook.py (server_args.py up to 0.5.12)"
-    ask = _Question("args.pipeline_parallel", "no pipeline parallelism beside speculation", source)
+    ask = Question("args.pipeline_parallel", "no pipeline parallelism beside speculation", source)
     found = f"{situation.named(f.PP)} = {pp}"
     if pp <= 1:
         return ask.passed(found)
     if situation.algorithm in ("EAGLE", "NEXTN"):
         if situation.version is None:
-            return ask.skipped(_NO_VERSION)
+            return ask.skipped(NO_VERSION)
         if not Span(until="0.5.19").holds(situation.version):
             return ask.skipped(f"{found}: from 0.5.20 on the engine allows some set-ups and decides itself")
     fix = f"set {situation.set_to(f.PP, 1)} and spread the model by {situation.named(f.TP)}"
@@ -244,7 +202,7 @@ def _tree_backend(situation: Situation) -> Check | None:
     topk = situation.numbers[f.TOPK]
     if situation.algorithm not in CHAIN_ALGORITHMS or topk is None or topk <= 1:
         return None
-    ask = _Question("args.tree_backend", f"an attention backend that verifies a tree (topk {topk})", _SPECULATION)
+    ask = Question("args.tree_backend", f"an attention backend that verifies a tree (topk {topk})", _SPECULATION)
     for flag in (f.ATTENTION, f.PREFILL_ATTENTION, f.DECODE_ATTENTION):
         if situation.line.text(flag) == "trtllm_mha":
             found = f"{situation.named(flag)} = trtllm_mha, which takes topk 1 only"
@@ -253,7 +211,7 @@ def _tree_backend(situation: Situation) -> Check | None:
     if backend is None or page_size is None:
         return ask.skipped(f"{f.ATTENTION} and {f.PAGE_SIZE} are not both given; the engine chooses them by the GPU")
     if situation.version is None:
-        return ask.skipped(_NO_VERSION)
+        return ask.skipped(NO_VERSION)
     able = next((backends for span, backends in _TREE_ON_PAGES if span.holds(situation.version)), None)
     if able is None:
         return ask.skipped(f"the rule of {situation.version} is not known")
@@ -265,20 +223,20 @@ def _tree_backend(situation: Situation) -> Check | None:
 
 
 Rule = Callable[[Situation], "Check | None"]
-
-# Judged by the engine as well, when it can be run.
-ENGINE_JUDGES: tuple[Rule, ...] = (
+RULES: tuple[Rule, ...] = (
     _release_flags,
+    _declared_flags,
     _algorithm,
     _three_numbers,
     _chain_length,
     _pipeline_parallel,
     _tree_backend,
 )
-# Never judged by the engine before the weights are loaded.
-ENGINE_MISSES: tuple[Rule, ...] = (_drafter_path,)
 
 
-def judge(situation: Situation, rules: Sequence[Rule] = ENGINE_JUDGES + ENGINE_MISSES) -> list[Check]:
-    """The checks of all rules that apply."""
-    return [check for check in (rule(situation) for rule in rules) if check is not None]
+def judge(situation: Situation) -> list[Check]:
+    """The checks of all rules that apply; one that says so where a file brings settings that no rule sees."""
+    if f.CONFIG in situation.line:
+        ask = Question("args.rules", "every setting is in the list", "SGLang server_args.py, prepare_server_args")
+        return [ask.skipped(f"{f.CONFIG} {situation.line.text(f.CONFIG)} brings settings that the rules do not see")]
+    return [check for check in (rule(situation) for rule in RULES) if check is not None]

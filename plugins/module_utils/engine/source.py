@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .outline import ClassOutline, FileOutline, outline, read_source
-from .packages import EngineMissingError, Packages, read_packages
+from .packages import EngineMissingError, Packages, plugins_in, read_packages
 from .versions import Version
 
 # A drafter's class by its name; no release marks them otherwise.
@@ -63,7 +63,11 @@ class Architecture:
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """An installed SGLang; ``algorithms`` is what the command line takes, ``members`` what the class defines."""
+    """An installed SGLang.
+
+    ``algorithms`` is what the command line takes, ``members`` what the class defines, ``plugins`` the packages that may
+    add to both, ``problems`` what could not be understood.
+    """
 
     packages: Packages
     version: Version
@@ -75,6 +79,7 @@ class EngineInfo:
     flags: Mapping[str, DeclaredFlag]
     base_architectures: Mapping[str, Architecture]
     draft_architectures: Mapping[str, Architecture]
+    plugins: tuple[str, ...]
     problems: tuple[str, ...]
 
     @property
@@ -91,7 +96,7 @@ class EngineInfo:
 def read_engine(site_packages: str | Path) -> EngineInfo:
     """Reads the SGLang in a site-packages folder, or in a folder with unpacked wheels.
 
-    What could not be understood is told in ``problems``. Raises EngineMissingError when there is no SGLang.
+    Raises EngineMissingError when there is no SGLang.
     """
     packages = read_packages(Path(site_packages))
     srt = packages.folder / "sglang" / "srt"
@@ -119,6 +124,7 @@ def read_engine(site_packages: str | Path) -> EngineInfo:
         flags=flags,
         base_architectures={name: model for name, model in registered.items() if not _DRAFT.search(name)},
         draft_architectures={name: model for name, model in registered.items() if _DRAFT.search(name)},
+        plugins=plugins_in(packages.folder),
         problems=tuple(reader.problems),
     )
 
@@ -226,7 +232,7 @@ class _Reader:
             main = str(cli_name.value) if isinstance(cli_name, ast.Constant) else "--" + name.replace("_", "-")
             default = _value(field.value, constants)
             aliases = _value(keywords.get("aliases"), constants)
-            for flag in (main, *(aliases if isinstance(aliases, list) else [])):
+            for flag in _with_opposite([main, *(aliases if isinstance(aliases, list) else [])], keywords):
                 alias_of = main if flag != main else ""
                 yield DeclaredFlag(flag, alias_of, default, choices, text, f"{file}:{field.lineno}")
         for call in ast.walk(node):
@@ -237,7 +243,7 @@ class _Reader:
             default = _default(keywords, fields, constants)
             choices, text = _choices(keywords.get("choices"), constants)
             long = [name for name in names if isinstance(name, str) and name.startswith("--")]
-            for flag in long:
+            for flag in _with_opposite(long, keywords):
                 alias_of = long[0] if flag != long[0] else ""
                 yield DeclaredFlag(flag, alias_of, default, choices, text, f"{file}:{call.lineno}")
 
@@ -390,6 +396,12 @@ def _literal_type(kind: ast.expr) -> ast.expr | None:
     if _head(kind) != "Literal" or not isinstance(kind, ast.Subscript):
         return None
     return kind.slice if isinstance(kind.slice, ast.Tuple) else ast.Tuple(elts=[kind.slice], ctx=ast.Load())
+
+
+def _with_opposite(names: Sequence[str], keywords: Mapping[str, ast.expr]) -> list[str]:
+    """The names of a flag; argparse.BooleanOptionalAction adds ``--no-`` to each."""
+    opposite = getattr(keywords.get("action"), "attr", "") == "BooleanOptionalAction"
+    return [*names, *("--no-" + name[2:] for name in names if opposite)]
 
 
 def _default(

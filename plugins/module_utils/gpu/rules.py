@@ -19,6 +19,8 @@ IDLE = 0x1
 SW_POWER_CAP = 0x4
 HW_SLOWDOWN, HW_THERMAL, HW_POWER_BRAKE = 0x8, 0x40, 0x80
 SW_THERMAL = 0x20
+# nvml.h: nvmlPstates_t; P0 to P4 are those of work.
+IDLE_STATE = 5
 # nvml.h: nvmlDeviceGpuRecoveryAction_t
 RECOVERY = {
     0: "nothing",
@@ -268,40 +270,38 @@ def _repair(gpu: Gpu, _context: Context) -> Finding:
 
 
 def _pcie_width(gpu: Gpu, context: Context) -> Finding:
-    missing = _missing(gpu, "pcie_width", "pcie_width_max")
+    wanted = context.expected.value("pcie_width", gpu.model)
+    missing = _missing(gpu, "pcie_width", *(() if wanted else ("pcie_width_max",)))
     if missing:
         return missing
-    width, most = int(gpu.values["pcie_width"]), int(gpu.values["pcie_width_max"])
-    wanted = context.expected.value("pcie_width", gpu.model)
-    target = int(wanted.value) if wanted else most
+    width = int(gpu.values["pcie_width"])
+    target = int(wanted.value if wanted else gpu.values["pcie_width_max"])
     if width < target:
-        return Finding(
-            FAIL, f"x{width}, x{target} expected", "reseat the card and its riser; check the slot's lanes in the BIOS"
-        )
+        fix = "reseat the card and its riser; check the slot's lanes in the BIOS"
+        return Finding(FAIL, f"x{width}, x{target} expected", fix)
     return Finding(PASS, f"x{width}")
 
 
 def _pcie_generation(gpu: Gpu, context: Context) -> Finding:
     """A link slows down while the GPU is idle: that is no fault, and no proof of its speed either."""
-    missing = _missing(gpu, "pcie_generation", "pcie_generation_max", "clock_reasons", "performance_state")
+    missing = _missing(gpu, "pcie_generation", "pcie_generation_max")
     if missing:
         return missing
     current, most = int(gpu.values["pcie_generation"]), int(gpu.values["pcie_generation_max"])
     wanted = context.expected.value("pcie_generation", gpu.model)
     target = int(wanted.value) if wanted else most
     if most < target:
-        return Finding(
-            WARN, f"the slot allows generation {most}, {target} expected", "set the slot's PCIe generation in the BIOS"
-        )
+        fix = "set the slot's PCIe generation in the BIOS"
+        return Finding(WARN, f"the slot allows generation {most}, {target} expected", fix)
     if current >= target:
         return Finding(PASS, f"generation {current}")
-    if int(gpu.values["clock_reasons"]) & IDLE or int(gpu.values["performance_state"]) >= 5:
+    missing = _missing(gpu, "clock_reasons", "performance_state")
+    if missing:
+        return Finding(SKIPPED, f"generation {current}, and whether it is idle: {missing.text}")
+    if int(gpu.values["clock_reasons"]) & IDLE or int(gpu.values["performance_state"]) >= IDLE_STATE:
         return Finding(SKIPPED, f"generation {current} while idle, which is no fault; level: deep reads it under load")
-    return Finding(
-        FAIL,
-        f"generation {current} while working, {target} expected",
-        "reseat the card and its riser; look for AER errors of its slot in the kernel log",
-    )
+    fix = "reseat the card and its riser; look for AER errors of its slot in the kernel log"
+    return Finding(FAIL, f"generation {current} while working, {target} expected", fix)
 
 
 def _hw_slowdown(gpu: Gpu, _context: Context) -> Finding:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 NVIDIA_MAJOR = 195
 NODE_PREFIX = "/dev/nvidia"
+CAPS_FOLDER = "/dev/nvidia-caps"
 # The kernel hands out majors from these ranges (include/linux/fs.h, CHRDEV_MAJOR_DYN_END and CHRDEV_MAJOR_DYN_EXT_END).
 DYNAMIC_MAJORS = (range(234, 255), range(384, 512))
 
@@ -180,21 +181,29 @@ def _major(majors: Mapping[str, int], aliases: Sequence[str]) -> int:
     return next(majors[alias] for alias in aliases if alias in majors)
 
 
-def cap_minors(proc_dir: str) -> list[int]:
-    """The minors of /dev/nvidia-caps/nvidia-cap<minor> that control MIG, from the driver's own files."""
-    minors = []
+@dataclass(frozen=True)
+class Cap:
+    """A capability of MIG: the minor of its node, and the mode that the driver gives it, four octal digits."""
+
+    minor: int
+    mode: str
+
+
+def find_caps(proc_dir: str) -> list[Cap]:
+    """The nodes /dev/nvidia-caps/nvidia-cap<minor> that control MIG, from the driver's own files."""
+    found = []
     for name in ("config", "monitor"):
         try:
             text = Path(proc_dir, "capabilities", "mig", name).read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        match = re.search(r"DeviceFileMinor:\s*(\d+)", text)
-        if match:
-            minors.append(int(match.group(1)))
-    return minors
+        fields = dict(re.findall(r"(\w+):\s*(\d+)", text))
+        if {"DeviceFileMinor", "DeviceFileMode"} <= set(fields):
+            found.append(Cap(int(fields["DeviceFileMinor"]), f"{int(fields['DeviceFileMode']):04o}"))
+    return found
 
 
-def control_devices(majors: Mapping[str, int], extras: Extras, caps: Sequence[int] = ()) -> list[Device]:
+def control_devices(majors: Mapping[str, int], extras: Extras, caps: Sequence[Cap] = ()) -> list[Device]:
     """The nodes that each container with a GPU needs, whichever GPU it is. Needs the drivers' majors."""
     needed = required_drivers(extras)
     gpu_major, uvm = _major(majors, needed["nvidia"]), _major(majors, needed["nvidia-uvm"])
@@ -207,7 +216,7 @@ def control_devices(majors: Mapping[str, int], extras: Extras, caps: Sequence[in
         found.append(Device("/dev/nvidia-modeset", gpu_major, 254))
     if extras.caps:
         major = _major(majors, needed["nvidia-caps"])
-        found += [Device(f"/dev/nvidia-caps/nvidia-cap{minor}", major, minor) for minor in caps]
+        found += [Device(f"{CAPS_FOLDER}/nvidia-cap{cap.minor}", major, cap.minor, cap.mode) for cap in caps]
     return found
 
 

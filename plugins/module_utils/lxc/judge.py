@@ -25,6 +25,8 @@ from .config import (
     split_lines,
 )
 from .devices import (
+    CAPS_FOLDER,
+    Cap,
     Device,
     Extras,
     Gpu,
@@ -158,7 +160,7 @@ def host_nodes(nodes: Sequence[Device], folder: str = "/dev") -> list[str]:
 
 
 def plan(
-    grants: Sequence[Grant], gpus: Sequence[Gpu], majors: Mapping[str, int], extras: Extras, caps: Sequence[int]
+    grants: Sequence[Grant], gpus: Sequence[Gpu], majors: Mapping[str, int], extras: Extras, caps: Sequence[Cap]
 ) -> Plan:
     """Turn grants into nodes. The majors of the drivers must be there."""
     control = control_devices(majors, extras, caps)
@@ -181,7 +183,16 @@ def plan(
             checks.append(Check(name, FAIL, "at least one GPU", "the driver lists none on this host", fix))
             continue
         wanted = [gpu_device(majors, gpu) for gpu in chosen] + control
-        granted[grant.vmid] = tuple(replace(d, mode=grant.mode, uid=grant.uid, gid=grant.gid) for d in wanted)
+        granted[grant.vmid] = tuple(
+            # Who may open a capability may partition the GPU: the driver's mode for it is not widened.
+            replace(
+                device,
+                mode=device.mode if device.path.startswith(CAPS_FOLDER) else grant.mode,
+                uid=grant.uid,
+                gid=grant.gid,
+            )
+            for device in wanted
+        )
         told = ", ".join(device.path for device in granted[grant.vmid])
         checks.append(Check(name, PASS, "GPUs of this host", told))
     return Plan(tuple(nodes), granted, tuple(checks))

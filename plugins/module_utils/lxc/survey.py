@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..checks import FAIL, PASS, Check, failing
 from .config import DEV, LXC, PROXMOX, cgroup_version, covering_rule, is_unprivileged
-from .devices import Device, Extras, Gpu, LxcError, cap_minors, find_gpus, node_state, read_devices
+from .devices import Device, Extras, Gpu, LxcError, find_caps, find_gpus, node_state, read_devices
 from .files import read_config
 from .host import Guest, Guests, State, choose_style, detect_backend, find_guests, guest_groups, guest_state
 from .judge import (
@@ -94,7 +94,7 @@ def survey(question: Question) -> Survey:
     if driver.status != PASS:
         return Survey(tuple(checks), backend, style, stopped=stopped)
     gpus = [Gpu(index, index) for index in question.gpus] or find_gpus(PROC_FOLDER)
-    planned = plan(fit, gpus, majors, question.extras, cap_minors(PROC_FOLDER) if question.extras.caps else [])
+    planned = plan(fit, gpus, majors, question.extras, find_caps(PROC_FOLDER) if question.extras.caps else [])
     checks += [*planned.checks, *check_nodes(planned.nodes)]
     restart: list[str] = []
     if question.prove and style:

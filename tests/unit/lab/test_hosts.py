@@ -71,7 +71,6 @@ def test_prepare(state: Path) -> None:
         str(LAB.ct_address),
     ]
     assert stat.S_IMODE((LAB.ct_delta / "root").stat().st_mode) == 0o700
-    assert stat.S_IMODE((LAB.ct_delta / "etc").stat().st_mode) == 0o755
     assert stat.S_IMODE((LAB.pve_delta / "usr/sbin/pct").stat().st_mode) == 0o755
     assert stat.S_IMODE((LAB.pve_delta / "etc/ssh/ssh_host_ed25519_key").stat().st_mode) == 0o600
     assert (LAB.pve_delta / "usr/lib/gpuserve-lab/pvelab/pct.py").is_file()
@@ -97,7 +96,6 @@ def test_checkouts_umask_does_not_show(tmp_path: Path) -> None:
     (source / "etc/x").write_text("x")
     (source / "etc/x").chmod(0o600)
     hosts.install_tree(source, tmp_path / "target")
-    assert stat.S_IMODE((tmp_path / "target/etc").stat().st_mode) == 0o755
     assert stat.S_IMODE((tmp_path / "target/etc/x").stat().st_mode) == 0o644
 
 

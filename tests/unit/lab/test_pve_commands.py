@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ class FakeLxc:
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLxc]:
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLxc:
     for kind in ("lxc", "qemu-server"):
         (tmp_path / kind).mkdir()
     (tmp_path / "lxc/200.conf").write_text(CONF)

@@ -43,6 +43,11 @@ def test_an_ignored_check_is_still_returned_but_does_not_stop(tmp_path: Path) ->
     assert "1 failed" in result["summary"]
 
 
+def test_an_ignored_id_that_no_check_has_is_warned_about() -> None:
+    result = run("gpu_health", devices=["/dev/null"], driver="absent", ignore=["gpu.tempreature"])
+    assert "gpu.tempreature is no check of this run" in str(result["warnings"])
+
+
 def test_a_lab_passes_in_check_mode() -> None:
     result = run("gpu_health", devices=["/dev/null"], driver="absent", _ansible_check_mode=True)
     assert not result["changed"]

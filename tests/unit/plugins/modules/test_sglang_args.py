@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.modules import sglang_args
 
+from tests.unit.plugins.module_utils.engine.fake_engine import make_engine
+
 MODULE = Path(sglang_args.__file__)
 
 
@@ -33,10 +35,10 @@ RIGHT = ["--model-path", "/m", "--speculative-algorithm", "EAGLE3", "--speculati
 def test_right_list_without_a_venv_says_what_was_not_judged(tmp_path: Path) -> None:
     result = run(args=RIGHT, venv=str(tmp_path), version="0.5.20")
     assert (result["valid"], result["changed"], result["resolved"], result["adjusted"]) == (True, False, {}, [])
-    assert result["summary"] == "SGLang arguments: 4 passed, 1 not checked"
+    assert result["summary"] == "SGLang arguments: 4 passed, 2 not checked"
     engine = result["checks"][0]  # type: ignore[index]
     assert (engine["id"], engine["status"]) == ("args.engine", "skipped")
-    assert f"there is no {tmp_path}/bin/python yet" in engine["actual"]
+    assert f"{tmp_path} is no virtual environment" in engine["actual"]
 
 
 def test_wrong_list_fails_with_flag_variable_and_fix(tmp_path: Path) -> None:
@@ -52,6 +54,22 @@ def test_wrong_list_fails_with_flag_variable_and_fix(tmp_path: Path) -> None:
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_check_mode_judges_as_well(tmp_path: Path, check_mode: bool) -> None:
     assert run(args=RIGHT, venv=str(tmp_path), version="0.5.20", _ansible_check_mode=check_mode)["valid"] is True
+
+
+def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    result = run(args=[*RIGHT, "--api-key", "hunter2"], venv=str(tmp_path), version="0.5.20")
+    assert "hunter2" not in json.dumps(result)
+
+
+def test_the_engine_is_asked(tmp_path: Path) -> None:
+    venv = make_engine(tmp_path / "venv", "0.9.0")
+    numbers = ["--speculative-num-steps", "1", "--speculative-eagle-topk", "1", "--speculative-num-draft-tokens", "3"]
+    args = ["--model-path", "org/model", "--device", "cpu", "--speculative-algorithm", "EAGLE", *numbers]
+    result = run(args=args, venv=str(venv), allow_adjusted=["speculative-num-draft-tokens"])
+    assert result["valid"] is True
+    assert result["resolved"]["speculative_num_draft_tokens"] == 2  # type: ignore[index]
+    assert result["not_binding"] == []
+    assert [item["effective"] for item in result["adjusted"]] == [2]  # type: ignore[attr-defined]
 
 
 def test_bad_version_is_one_sentence(tmp_path: Path) -> None:

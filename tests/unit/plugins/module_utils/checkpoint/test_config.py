@@ -63,13 +63,20 @@ def test_values_of_another_type(read: str, value: object) -> None:
     ],
 )
 def test_the_context_that_the_engine_derives(values: dict[str, Any], tokens: int) -> None:
-    assert config(**values).context == tokens
+    assert config(**values).context() == tokens
+
+
+def test_the_origin_that_newer_libraries_fill_in() -> None:
+    yarn = config(max_position_embeddings=4096, rope_scaling={"rope_type": "yarn", "factor": 4.0})
+    assert (yarn.context(filled=True), yarn.context(filled=False)) == (4096, 16384)
+    llama3 = config(max_position_embeddings=4096, rope_scaling={"rope_type": "llama3", "factor": 4.0})
+    assert (llama3.context(filled=True), llama3.context(filled=False)) == (4096, 4096)
 
 
 @pytest.mark.parametrize("factor", ["2", True, -1.0, 0, float("inf"), float("nan")])
 def test_a_factor_that_is_none(factor: object) -> None:
     with pytest.raises(ConfigError, match="factor"):
-        _ = config(max_position_embeddings=4096, rope_scaling={"factor": factor}).context
+        config(max_position_embeddings=4096, rope_scaling={"factor": factor}).context()
 
 
 @pytest.mark.parametrize(

@@ -158,10 +158,34 @@ def test_damaged_weights_are_told_once(tmp_path: Path) -> None:
     assert [check.id for check in answer.checks if check.status == "fail"] == ["drafter.weights"]
 
 
+def test_what_was_read_is_returned_normalised(tmp_path: Path) -> None:
+    base = small.write(tmp_path / "base", small.kimi_config(), {})
+    config = small.mla_drafter_config()
+    drafter = small.write(tmp_path / "drafter", config, small.mla_drafter_shapes(config))
+    answer = compare(base, drafter)
+    assert answer.base is not None
+    assert answer.drafter is not None
+    assert (answer.base["hidden_size"], answer.base["context"], answer.base["dtype"]) == (64, 4096, "bfloat16")
+    assert answer.base["architectures"] == ["KimiK25ForConditionalGeneration"]
+    assert answer.drafter["captured_layers"] == [2, 4, 6]
+    assert answer.drafter["draft_vocab_size"] == small.VOCAB
+
+
 def test_the_base_as_its_own_drafter(tmp_path: Path) -> None:
     _, drafter = small.llama_pair(tmp_path)
     answer = compare(drafter, drafter)
     assert [check.status for check in answer.checks if check.id == "drafter.differs"] == ["fail"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "layer", "expected"), [(0, 7, "fail"), (1, 7, "fail"), (1, 8, "pass"), (None, 8, "skipped")]
+)
+def test_a_base_that_drafts_for_itself(tmp_path: Path, declared: int | None, layer: int, expected: str) -> None:
+    config = small.kimi_config(num_nextn_predict_layers=declared)
+    small.write(tmp_path / "base", config, {f"model.layers.{layer}.eh_proj.weight": ("BF16", (1,))})
+    answer = ask(Question(base=str(tmp_path / "base"), algorithm="NEXTN", engine="0.5.20"))
+    statuses = {check.id: check.status for check in answer.checks}
+    assert (statuses["drafter.mtp_layer"], statuses["drafter.fit"]) == (expected, "skipped")
 
 
 def test_a_release_that_the_rules_do_not_know(tmp_path: Path) -> None:

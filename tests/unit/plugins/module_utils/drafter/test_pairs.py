@@ -295,6 +295,12 @@ BROKEN = [
         {"0.5.20": fails("drafter.architecture")},
         drafter={"architectures": ["Eagle3Qwen3ForCausalLM"]},
     ),
+    Row(
+        "no model type",
+        "llama",
+        {"0.5.9": warns("drafter.model_type"), "0.5.20": fails("drafter.model_type")},
+        without=("model_type",),
+    ),
     Row("no class", "llama", {"0.5.20": fails("drafter.architecture")}, without=("architectures",)),
     Row("mla drafter before 0.5.12", "kimi-mla", {"0.5.11": fails("drafter.architecture")}, options=TRUST),
     Row(
@@ -582,6 +588,15 @@ BROKEN = [
         "kimi-llama",
         {"0.5.20": warns("pair.trust_remote_code")},
         options={"trust_remote_code": False},
+    ),
+    Row(
+        "other special tokens, as generation_config tells",
+        "kimi-mla",
+        {"0.5.20": warns("drafter.special_tokens")},
+        base={"eos_token_id": None},
+        drafter={"eos_token_id": 7},
+        base_files={"generation_config.json": '{"eos_token_id": [3, 4]}'},
+        options=TRUST,
     ),
     Row("other special tokens", "llama", {"0.5.20": warns("drafter.special_tokens")}, drafter={"eos_token_id": 7}),
     Row(

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
-from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.rules import Situation, judge
+from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.rules import judge
+from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.situation import Situation
 from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.versions import parse_version
 
 NAMES = {
@@ -35,7 +36,6 @@ def test_a_right_list_passes() -> None:
         "algorithm": "pass",
         "three_numbers": "pass",
         "chain_length": "pass",
-        "drafter_path": "pass",
     }
 
 
@@ -49,7 +49,6 @@ def test_no_version_is_not_a_pass() -> None:
         "algorithm": "skipped",
         "three_numbers": "pass",
         "chain_length": "pass",
-        "drafter_path": "pass",
     }
 
 
@@ -135,8 +134,8 @@ def test_a_plugin_may_bring_its_own_algorithm() -> None:
     assert statuses(words, **plugins)["algorithm"] == "warn"
 
 
-def test_numbers_without_an_algorithm_have_no_effect() -> None:
-    assert statuses("--model-path /m --speculative-num-steps 3")["algorithm"] == "warn"
+def test_a_settings_file_hides_what_rules_look_for() -> None:
+    assert statuses("--config /x.yml --speculative-algorithm EAGLE3 --speculative-num-steps 3") == {"rules": "skipped"}
 
 
 @pytest.mark.parametrize(
@@ -172,20 +171,7 @@ def test_short_forms_that_argparse_takes() -> None:
         "flags": "pass",
         "algorithm": "pass",
         "three_numbers": "fail",
-        "drafter_path": "pass",
     }
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        ("--model-path /m --speculative-algorithm EAGLE3", "fail"),
-        ("--model-path /m --speculative-algorithm EAGLE3 --speculative-draft-model-path /m", "fail"),
-        (EAGLE3, "pass"),
-    ],
-)
-def test_drafter_path(words: str, status: str) -> None:
-    assert statuses(words)["drafter_path"] == status
 
 
 @pytest.mark.parametrize(

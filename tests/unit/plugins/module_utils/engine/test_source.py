@@ -66,6 +66,7 @@ class Spec(msgspec.Struct):
     one: A[Optional[Literal["x"]], "One."] = None
     hidden: A[bool, Arg(no_cli=True)] = False
     renamed: A[int, Arg(cli_name="--other")] = 10 * 2
+    both: A[bool, Arg(help="x", action=argparse.BooleanOptionalAction)] = True
     plain: int = 1
 """
 
@@ -112,7 +113,8 @@ def test_tables_say_what_the_sources_say(version: str) -> None:
     assert set(known_algorithms(version)) == {fact.split()[1] for fact in facts if fact.startswith("algorithm ")}
     choices = any(fact.startswith("choice --speculative-algorithm ") for fact in facts)
     assert takes_any_case(parse_version(version)) is not choices
-    declared = {fact.split()[1] for fact in facts if fact.startswith("flag ")} - set(flags.ALIASES)
+    declared = {fact.split()[1] for fact in facts if fact.startswith("flag ") and not fact.startswith("flag --no-")}
+    declared -= set(flags.ALIASES)
     assert {flag.name for flag in flags.SPECULATIVE if flag.span.holds(parse_version(version))} == declared
 
 
@@ -194,7 +196,7 @@ def test_flags_by_fields(tmp_path: Path) -> None:
     engine = read_engine(make(tmp_path, ENUM.format("Enum"), "", **{"arg_groups/fields/spec.py": FIELDS}))
     assert set(engine.flags) == {
         *("--speculative-algorithm", "--speculative-draft-model-path", "--speculative-draft-model"),
-        *("--speculative-mode", "--one", "--other"),
+        *("--speculative-mode", "--one", "--other", "--both", "--no-both"),
     }
     assert flag_of(engine, "--speculative-mode") == ("prefill", ("prefill", "decode"), "", "")
     assert flag_of(engine, "--one") == (None, ("x",), "", "")

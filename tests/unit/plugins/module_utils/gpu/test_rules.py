@@ -104,6 +104,11 @@ def test_an_idle_link_is_no_fault_and_no_proof(examine: Examine) -> None:
     assert "generation 1 while idle, which is no fault" in check.actual
 
 
+def test_a_slow_link_of_a_card_that_does_not_tell_whether_it_is_idle(examine: Examine) -> None:
+    lines = [*gpus.rtx_pro_6000(1), "code nvmlDeviceGetCurrentClocksThrottleReasons * 3"]
+    assert "generation 1, and whether it is idle: NVML 3" in examine(lines)["gpu.pcie_generation"].actual
+
+
 @pytest.mark.parametrize(
     ("lines", "status"),
     [

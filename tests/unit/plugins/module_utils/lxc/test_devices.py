@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.devices import (
+    Cap,
     Device,
     Extras,
     Gpu,
     LxcError,
-    cap_minors,
     choose_gpus,
     control_devices,
+    find_caps,
     find_gpus,
     fixed_minor,
     gpu_device,
@@ -118,19 +119,21 @@ def test_cuda_needs_three_nodes_beside_the_gpus() -> None:
 
 
 def test_modeset_and_caps_come_when_asked_for() -> None:
-    found = control_devices(parse_devices(PROC_DEVICES), Extras(modeset=True, caps=True), [1, 2])
-    assert [(d.path, d.numbers) for d in found[3:]] == [
-        ("/dev/nvidia-modeset", "c 195:254"),
-        ("/dev/nvidia-caps/nvidia-cap1", "c 508:1"),
-        ("/dev/nvidia-caps/nvidia-cap2", "c 508:2"),
+    caps = [Cap(1, "0400"), Cap(2, "0444")]
+    found = control_devices(parse_devices(PROC_DEVICES), Extras(modeset=True, caps=True), caps)
+    assert [(d.path, d.numbers, d.mode) for d in found[3:]] == [
+        ("/dev/nvidia-modeset", "c 195:254", "0666"),
+        ("/dev/nvidia-caps/nvidia-cap1", "c 508:1", "0400"),
+        ("/dev/nvidia-caps/nvidia-cap2", "c 508:2", "0444"),
     ]
 
 
-def test_cap_minors_are_the_drivers_own(tmp_path: Path) -> None:
+def test_minor_and_mode_of_a_capability_are_the_drivers_own(tmp_path: Path) -> None:
     mig = tmp_path / "capabilities" / "mig"
     mig.mkdir(parents=True)
     (mig / "config").write_text("DeviceFileMinor: 1\nDeviceFileMode: 256\nDeviceFileModify: 1\n")
-    assert cap_minors(str(tmp_path)) == [1]
+    (mig / "monitor").write_text("DeviceFileMinor: 2\nDeviceFileMode: 292\nDeviceFileModify: 1\n")
+    assert find_caps(str(tmp_path)) == [Cap(1, "0400"), Cap(2, "0444")]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.devices import Device, Extras, Gpu
+from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.devices import Cap, Device, Extras, Gpu
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.host import Guest, Guests, State
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.judge import (
     Grant,
@@ -131,6 +131,11 @@ def test_a_plan_gives_each_container_its_gpus_and_no_others() -> None:
     assert planned.grants["202"] == ()
     assert {(d.mode, d.gid) for d in planned.grants["200"]} == {("0660", 44)}
     assert [d.path for d in planned.nodes] == ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", *control]
+
+
+def test_the_mode_of_a_capability_is_not_widened() -> None:
+    planned = plan([Grant("200", gid=44)], [Gpu(0, 0)], MAJORS, Extras(caps=True), [Cap(1, "0400")])
+    assert [(d.path, d.mode) for d in planned.grants["200"]][-1] == ("/dev/nvidia-caps/nvidia-cap1", "0400")
 
 
 @pytest.mark.parametrize(("gpus", "wanted"), [([], "all"), ([Gpu(0, 0)], [4])])
