@@ -7,7 +7,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: nvidia_driver_packages
-short_description:
+short_description: Hold every package of the NVIDIA driver at one version
+version_added: 0.1.0
+author: gpuserve contributors (@gpuserve)
+description:
   - Brings all Debian packages of the NVIDIA driver to one version, and pins and holds them there. A host gets its
     kernel module, with nouveau kept off and the modules' options, a container the libraries alone.
   - In a container the version is that of the kernel module that runs on its host.

@@ -76,8 +76,8 @@ def complaint(stdout: str, stderr: str) -> str:
     """The lines of apt's answer that say what is wrong."""
     lines = [line.strip() for line in stderr.splitlines() if line.startswith(("E:", "W:"))]
     # What cannot be installed, and why, is told on the standard output.
-    _, unmet, reasons = stdout.partition("The following packages have unmet dependencies:\n")
-    if unmet:
+    reasons = stdout.partition("The following packages have unmet dependencies:\n")[2]
+    if reasons:
         lines = [line.strip() for line in reasons.splitlines() if line.startswith(" ")] + lines
     return " ".join(dict.fromkeys(lines)) or (stdout + stderr).strip()[-500:]
 

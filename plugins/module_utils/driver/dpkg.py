@@ -56,7 +56,7 @@ def members() -> dict[str, Package]:
 
 def pinning_leftovers() -> list[str]:
     """Pinning packages that were removed, and whose pin is still there: it is a configuration file."""
-    return [name for name, _, _, status in _query([f"{versions.PINNING}*"]) if status == "config-files"]
+    return [row[0] for row in _query([f"{versions.PINNING}*"]) if row[3] == "config-files"]
 
 
 def pinning_files() -> list[str]:

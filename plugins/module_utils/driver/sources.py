@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ KEYRINGS = Path("etc/apt/keyrings")
 _KEY_NAME = "gpuserve-nvidia-driver"
 HEAD = "# Written by gpuserve.sglang.nvidia_driver_packages, which overwrites it.\n"
 _FETCH_LIMIT_S = 30
+_APT_HELPER = "/usr/lib/apt/apt-helper"
 
 
 class KeyFetchError(Exception):
@@ -53,19 +54,30 @@ class Repository:
 
 
 def fetch_key(url: str) -> bytes:
-    """The key at an https address.
+    """The key at an https address, fetched as apt fetches, with its proxies.
 
     Raises:
         KeyFetchError: it is not https, or cannot be fetched.
     """
     if not url.startswith("https://"):
         raise KeyFetchError(f"{url}: a key is fetched over https only, since nothing else proves it")
-    try:
-        with urllib.request.urlopen(url, timeout=_FETCH_LIMIT_S) as answer:
-            data: bytes = answer.read()
-    except (urllib.error.URLError, OSError) as error:
-        raise KeyFetchError(f"{url}: {error}") from error
-    return data
+    with tempfile.TemporaryDirectory(prefix="gpuserve-key-") as folder:
+        file = Path(folder) / "key"
+        command = [
+            _APT_HELPER,
+            "--option",
+            f"Acquire::https::Timeout={_FETCH_LIMIT_S}",
+            "download-file",
+            url,
+            str(file),
+        ]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise KeyFetchError(f"{_APT_HELPER}: {error.strerror}") from error
+        if done.returncode != 0 or not file.is_file():
+            raise KeyFetchError((done.stderr.strip() or done.stdout.strip()).replace("\n", " "))
+        return file.read_bytes()
 
 
 def keyring(data: bytes) -> Path:

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import sources
@@ -42,18 +40,19 @@ def test_key_as_path_address_and_none() -> None:
     assert "Signed-By" not in Repository("u").sources("")
 
 
-def test_key_is_fetched_over_https_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(url: str, timeout: float) -> Any:
-        if url.endswith("gone"):
-            raise OSError("no route")
-        return io.BytesIO(b"key")
-
-    monkeypatch.setattr(sources.urllib.request, "urlopen", answer)
+def test_key_is_fetched_over_https_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    helper = tmp_path / "apt-helper"
+    helper.write_text('#!/bin/sh\n[ "$4" = https://m/k ] || { echo "E: no route" >&2; exit 100; }\nprintf key > "$5"\n')
+    helper.chmod(0o755)
+    monkeypatch.setattr(sources, "_APT_HELPER", str(helper))
     assert sources.fetch_key("https://m/k") == b"key"
-    with pytest.raises(KeyFetchError, match="no route"):
+    with pytest.raises(KeyFetchError, match="E: no route"):
         sources.fetch_key("https://m/gone")
     with pytest.raises(KeyFetchError, match="over https only"):
         sources.fetch_key("http://m/k")
+    monkeypatch.setattr(sources, "_APT_HELPER", str(tmp_path / "none"))
+    with pytest.raises(KeyFetchError, match="No such file"):
+        sources.fetch_key("https://m/k")
 
 
 def test_keyring_s_name_tells_its_format() -> None:
