@@ -20,6 +20,7 @@ import os
 import re
 import select
 import socket
+import sys
 import threading
 import time
 import urllib.parse
@@ -141,7 +142,7 @@ class HubServer:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers for both the Hub and its store; ``server.hub`` is the HubServer."""
+    """Answers for both the Hub and its store."""
 
     protocol_version = "HTTP/1.1"
     # Headers and body are two writes: without this they wait for each other's acknowledgement.
@@ -149,10 +150,11 @@ class Handler(BaseHTTPRequestHandler):
     is_store = False
     request_seen: Seen
 
+    server: _Server
+
     @property
     def hub(self) -> HubServer:
-        hub: HubServer = self.server.hub  # type: ignore[attr-defined]
-        return hub
+        return self.server.hub
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is printed: requests are in ``seen``."""
@@ -328,7 +330,8 @@ class Handler(BaseHTTPRequestHandler):
         self._head(status, len(body), headers)
         if self.command != "HEAD":
             self.wfile.write(body)
-            self.request_seen.sent += len(body)
+            # The words of a refusal are nothing that was asked for.
+            self.request_seen.sent += len(body) if status < 400 else 0
 
 
 def is_large(name: str, file: File) -> bool:
@@ -342,17 +345,28 @@ class Store(Handler):
     is_store = True
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[Handler], hub: HubServer) -> None:
+        self.hub = hub
+        super().__init__(address, handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that goes away is no error; anything else is."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 @contextlib.contextmanager
 def serve(address: str = "127.0.0.1", port: int = 0) -> Iterator[HubServer]:
     """A Hub, and its store on the next port (on free ports by default), gone when the block ends."""
     hub = HubServer()
     ports = (port, port and port + 1)
-    servers = [ThreadingHTTPServer((address, p), handler) for p, handler in zip(ports, (Handler, Store))]
+    servers = [_Server((address, p), handler, hub) for p, handler in zip(ports, (Handler, Store))]
     hub.endpoint, hub.store = (f"http://{address}:{server.server_address[1]}" for server in servers)
     threads = []
     for server in servers:
-        server.hub = hub  # type: ignore[attr-defined]
-        server.daemon_threads = True
         threads.append(threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True))
         threads[-1].start()
     try:
@@ -504,12 +518,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="of the Hub; its large files are on the next one")
+    parser.add_argument("--owner", help="put before each name, with a slash")
     parser.add_argument("--rate", type=float, help="bytes per second of each connection to the large files")
     arguments = parser.parse_args()
     with serve(arguments.address, arguments.port) as hub:
         hub.bytes_per_second = arguments.rate
         for config in sorted(arguments.folder.rglob("config.json")):
             name = str(config.parent.relative_to(arguments.folder))
+            if arguments.owner:
+                name = f"{arguments.owner}/{name}"
             print(f"{name}@{hub.add(name, config.parent).commit}", flush=True)
         print(hub.endpoint, flush=True)
         threading.Event().wait()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifes
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
-    made = manifest.Manifest("lab/tiny", "0" * 40, {"config.json": 3})
+    held = {"config.json": manifest.Held(3, "a" * 64, 5)}
+    made = manifest.Manifest("lab/tiny", "0" * 40, held, ("*.json",), ("*.md",))
     made.write(tmp_path)
     assert manifest.read(tmp_path) == made
+    assert (made.files, made.digests) == ({"config.json": 3}, {"config.json": "a" * 64})
     assert [path.name for path in tmp_path.iterdir()] == [manifest.NAME]
 
 
@@ -22,10 +25,12 @@ def test_what_is_no_manifest_is_none(tmp_path: Path, text: str) -> None:
     assert manifest.read(tmp_path) is None
 
 
-def test_missing_and_short_files_are_damaged(tmp_path: Path) -> None:
-    (tmp_path / "whole").write_bytes(b"123")
-    (tmp_path / "short").write_bytes(b"12")
-    assert manifest.damaged(tmp_path, {"whole": 3, "short": 3, "missing": 3}) == ["missing", "short"]
+def test_missing_and_short_files_are_damaged_and_later_ones_touched(tmp_path: Path) -> None:
+    for name, content in (("whole", b"123"), ("touched", b"123"), ("short", b"12")):
+        (tmp_path / name).write_bytes(content)
+        os.utime(tmp_path / name, ns=(7, 8 if name == "touched" else 7))
+    entries = {name: manifest.Held(3, "", 7) for name in ("whole", "touched", "short", "missing")}
+    assert manifest.look(tmp_path, entries) == manifest.Look(("missing", "short"), ("touched",))
 
 
 def test_a_listing_follows_links_and_leaves_hidden_folders_out(model: Path) -> None:
