@@ -8,7 +8,8 @@
     FOLDER/repository   the flat repository that hosts install from (suite "./")
     FOLDER/newest       the same with the newest version alone: the others were dropped
     FOLDER/key.asc      the key that both are signed with, FOLDER/wrong.asc one that signs nothing
-    FOLDER/driver.run   an installer that puts the libraries of one version in place, and nothing of the kernel
+    FOLDER/driver.run   an installer that puts the libraries of 580.126.09 in place, and nothing of the kernel
+    FOLDER/other.run    the same of the newest version
 
 What they have of the real ones: the meta packages and the persistence daemon depend on "this version or newer", so that
 they float; the libraries depend on exactly their version; what a container asks for recommends, and the meta packages
@@ -40,15 +41,28 @@ ExecStart=/bin/sleep infinity
 [Install]
 WantedBy=multi-user.target
 """
-_BUILD = """#!/bin/sh
+_DKMS = """#!/bin/sh
+# dkms autoinstall: a module file for each kernel that has headers and none of this version yet.
 set -e
 for kernel in /lib/modules/*; do
     [ -e "$kernel/build" ] || continue
-    mkdir -p "$kernel/updates/dkms"
-    echo '{flavour} {version}' > "$kernel/updates/dkms/nvidia.ko"
+    rm -rf "$kernel/updates/dkms"
+    for source in /usr/src/nvidia-*; do
+        [ -e "$source/flavour" ] || continue
+        mkdir -p "$kernel/updates/dkms"
+        cp "$source/flavour" "$kernel/updates/dkms/nvidia.ko"
+    done
 done
 """
-_UNBUILD = "#!/bin/sh\nset -e\nrm -f /lib/modules/*/updates/dkms/nvidia.ko\n"
+_NVCC = """#!/bin/sh
+# nvcc -arch=ARCHITECTURE ... -o FILE ...: a file that names the architecture.
+while [ "$1" != -o ]; do
+    case $1 in -arch=*) architecture=${1#-arch=} ;; esac
+    shift
+done
+echo "$architecture" > "$2"
+"""
+_AUTOINSTALL = "#!/bin/sh\nset -e\n[ ! -x /usr/sbin/dkms ] || dkms autoinstall\n"
 
 
 @dataclass(frozen=True)
@@ -78,7 +92,7 @@ class Package:
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-            path.chmod(0o755 if name.removeprefix("DEBIAN/") in self.scripts or "/bin/" in name else 0o644)
+            path.chmod(0o755 if name.removeprefix("DEBIAN/") in self.scripts or "bin/" in name else 0o644)
         made = into / f"{self.name}_{self.version}_amd64.deb"
         subprocess.run(
             ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", root, made],
@@ -100,8 +114,9 @@ def driver(version: str) -> Iterator[Package]:
 
     def module(name: str, other: str, flavour: str) -> Package:
         depends = f"dkms, nvidia-kernel-support {newer}, firmware-nvidia-gsp {same}"
-        scripts = {"postinst": _BUILD.format(flavour=flavour, version=version), "prerm": _UNBUILD}
-        return Package(name, full, {"Depends": depends, "Conflicts": other, "Replaces": other}, scripts=scripts)
+        files = {f"usr/src/nvidia-{version}/flavour": f"{flavour} {version}\n"}
+        scripts = dict.fromkeys(("postinst", "postrm"), _AUTOINSTALL)
+        return Package(name, full, {"Depends": depends, "Conflicts": other, "Replaces": other}, files, scripts)
 
     def pinning(suffix: str, pattern: str) -> Package:
         relations = dict.fromkeys(("Conflicts", "Provides", "Replaces"), "nvidia-driver-pinning")
@@ -140,12 +155,31 @@ def driver(version: str) -> Iterator[Package]:
 
 
 def others() -> Iterator[Package]:
-    """What the driver's packages need of the distribution, for the kernel that runs here."""
+    """What the driver's packages need of the distribution, for the kernel that runs here, and CUDA toolkits."""
     kernel = os.uname().release
-    yield Package("dkms", "3.99-1")
-    yield Package(
-        f"linux-headers-{kernel}", "1", files={f"lib/modules/{kernel}/build/Makefile": "# of the kernel's headers\n"}
-    )
+    yield Package("dkms", "3.99-1", files={"usr/sbin/dkms": _DKMS})
+    headers = {f"lib/modules/{kernel}/build/Makefile": "# of the kernel's headers\n"}
+    yield Package(f"linux-headers-{kernel}", "1", files=headers, scripts={"postinst": _AUTOINSTALL})
+    yield from cuda("12.8")
+    yield from cuda("13.0")
+    yield Package("ninja-build", "9.99-1", files={"usr/bin/ninja": "#!/bin/sh\n"})
+
+
+def cuda(version: str) -> Iterator[Package]:
+    """A toolkit of one CUDA version, in the parts that NVIDIA ships it in."""
+    suffix, root = version.replace(".", "-"), f"usr/local/cuda-{version}"
+    major, minor = version.split(".")
+    number = int(major) * 1000 + int(minor) * 10
+    files = {
+        "cuda-nvcc": ("bin/nvcc", "nvvm/bin/cicc", "include/crt/host_defines.h"),
+        "cuda-cudart-dev": ("include/cuda_runtime_api.h", "lib64/libcudart.so"),
+        "cuda-cccl": ("include/cccl/cuda/std/array",),
+    }
+    texts = {"bin/nvcc": _NVCC, "include/cuda_runtime_api.h": f"#define CUDART_VERSION {number}\n"}
+    for name, paths in files.items():
+        yield Package(
+            f"{name}-{suffix}", f"{version}.88-1", files={f"{root}/{path}": texts.get(path, "x\n") for path in paths}
+        )
 
 
 def index(folder: Path, home: Path, debs: Sequence[Path]) -> None:
@@ -186,6 +220,7 @@ def runfile(path: Path, version: str) -> None:
         "#!/bin/sh\nset -e\n"
         'case " $* " in *" --no-kernel-modules "*) ;; *) echo "would build a kernel module" >&2; exit 1;; esac\n'
         'case " $* " in *" --silent "*) ;; *) echo "would ask questions" >&2; exit 1;; esac\n'
+        f'echo "NVIDIA Accelerated Graphics Driver for Linux-x86_64 {version}"\n'
         f"touch {libraries}\n"
         f"printf '#!/bin/sh\\nrm -f {libraries} /usr/bin/nvidia-uninstall\\n' > /usr/bin/nvidia-uninstall\n"
         "chmod 0755 /usr/bin/nvidia-uninstall\n"
@@ -194,10 +229,12 @@ def runfile(path: Path, version: str) -> None:
 
 
 def build(folder: Path) -> None:
-    """Make everything anew in `folder`, which is emptied."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Make everything anew in `folder`, which is emptied, but stays the same one: a lab may have it mounted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     scratch = folder / "scratch"
-    scratch.mkdir(parents=True)
+    scratch.mkdir()
     key(scratch / "right", "right", folder / "key.asc")
     key(scratch / "wrong", "wrong", folder / "wrong.asc")
     for name, versions in (("repository", VERSIONS), ("newest", (NEWEST,))):
@@ -205,7 +242,8 @@ def build(folder: Path) -> None:
         packages = [package for version in versions for package in driver(version)] + list(others())
         debs = [package.build(folder / name, scratch / name) for package in packages]
         index(folder / name, scratch / "right", debs)
-    runfile(folder / "driver.run", VERSIONS[0])
+    runfile(folder / "driver.run", VERSIONS[2])
+    runfile(folder / "other.run", NEWEST)
     subprocess.run(["gpgconf", "--homedir", str(scratch / "right"), "--kill", "all"], check=True)
     shutil.rmtree(scratch)
 

@@ -1,0 +1,168 @@
+#!/usr/bin/python
+# Copyright (c) 2026, gpuserve contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cuda_toolkit_info
+short_description: Tell which CUDA toolkit fits driver, torch and GPUs, and where one is already
+version_added: 0.1.0
+author: gpuserve contributors (@gpuserve)
+description:
+  - Chooses the CUDA version that the engine's kernels have to be compiled with, from what the engine's torch was built
+    for and what the driver runs, and judges it against driver, torch and GPUs.
+  - Looks for a toolkit that is complete, in the engine's virtual environment and below C(/usr/local), so that none has
+    to be installed.
+  - Changes nothing.
+options:
+  version:
+    description: The CUDA version (V(13.0)). Empty to have it chosen.
+    type: str
+    default: ""
+  fallback_version:
+    description: The version while no torch with CUDA is installed, unless the driver runs only older ones.
+    type: str
+    required: true
+  engine_venv:
+    description: The virtual environment of the engine. One that is not there yet is no fault.
+    type: path
+  installed_prefix:
+    description: Where installations lie side by side, each with its version at the end.
+    type: path
+    default: /usr/local/cuda-
+  source:
+    description: Where a toolkit that is not there yet will be installed from.
+    type: str
+    choices: [wheels, packages]
+    default: wheels
+  architectures:
+    description: The GPUs' architectures (V(sm_120)).
+    type: list
+    elements: str
+    required: true
+  compiler:
+    description: The C++ compiler that nvcc calls.
+    type: str
+    default: g++
+  running_file:
+    description: Where the kernel module tells its version.
+    type: path
+    default: /proc/driver/nvidia/version
+attributes:
+  check_mode:
+    description: The module changes nothing.
+    support: full
+  diff_mode:
+    description: The module changes nothing.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: See which compiler the engine needs
+  gpuserve.sglang.cuda_toolkit_info:
+    engine_venv: /opt/sglang/engine-0.5.20
+    fallback_version: "13.0"
+    architectures: [sm_120]
+  register: toolkit
+"""
+
+RETURN = r"""
+msg:
+  description: One sentence.
+  returned: always
+  type: str
+  sample: "cuda_toolkit: 13.0 from wheels: 3 passed"
+version:
+  description: The chosen CUDA version.
+  returned: always
+  type: str
+  sample: "13.0"
+reason:
+  description: Why this one was chosen.
+  returned: always
+  type: str
+  sample: the engine's torch was built for it
+origin:
+  description: Where a complete toolkit of this version is, V(engine) or V(installed), or V(none).
+  returned: always
+  type: str
+  sample: none
+root:
+  description: The folder of that toolkit, empty if there is none.
+  returned: always
+  type: str
+  sample: ""
+compiler_found:
+  description: Whether the C++ compiler is there.
+  returned: always
+  type: bool
+  sample: true
+checks:
+  description:
+    - What was looked at, each with C(id), C(status), C(expected), C(actual), C(fix) and C(source).
+    - C(status) is V(pass), V(warn), V(fail) or V(skipped).
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - id: cuda.driver
+      status: pass
+      expected: a driver that runs CUDA 13.0
+      actual: driver 580.95.05 runs CUDA 13.0
+      fix: ""
+      source: CUDA Compatibility guide, minor version compatibility
+"""
+
+import shutil
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failing, failure_message, summary
+from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import kernel, toolkit
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(
+        argument_spec={
+            "version": {"default": ""},
+            "fallback_version": {"required": True},
+            "engine_venv": {"type": "path"},
+            "installed_prefix": {"type": "path", "default": "/usr/local/cuda-"},
+            "source": {"choices": ["wheels", "packages"], "default": "wheels"},
+            "architectures": {"type": "list", "elements": "str", "required": True},
+            "compiler": {"default": "g++"},
+            "running_file": {"type": "path", "default": "/proc/driver/nvidia/version"},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    engine = Path(params["engine_venv"]) if params["engine_venv"] else None
+    driver = kernel.running(Path(params["running_file"])).version
+    torch, maximum = toolkit.torch_cuda(engine), toolkit.driver_maximum(driver)
+    version, reason = toolkit.choose(params["version"], torch, maximum, params["fallback_version"])
+    checks = toolkit.judge(version, torch, maximum, driver, params["architectures"])
+    installed = toolkit.inspect(Path(params["installed_prefix"] + version))
+    places = {"engine": toolkit.in_venv(engine), "installed": installed}
+    found = {name: one for name, one in places.items() if one is not None and one.version == version}
+    origin = next(iter(found), "none")
+    if origin == "none" and params["source"] == "wheels":
+        checks.append(toolkit.judge_wheels(version))
+    result = {
+        "version": version,
+        "reason": reason,
+        "origin": origin,
+        "root": str(found[origin].root) if found else "",
+        "compiler_found": shutil.which(params["compiler"]) is not None,
+        "checks": as_dicts(checks),
+    }
+    subject = f"cuda_toolkit: {version} ({reason})"
+    if failing(checks):
+        module.fail_json(msg=failure_message(subject, checks), **result)
+    module.exit_json(msg=summary(subject, checks), **result)
+
+
+if __name__ == "__main__":
+    main()

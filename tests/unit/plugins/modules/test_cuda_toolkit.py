@@ -1,0 +1,138 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""cuda_toolkit_info and cuda_toolkit_home as tasks run them: options in, JSON out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import proof
+from ansible_collections.gpuserve.sglang.plugins.modules import cuda_toolkit_home, cuda_toolkit_info
+
+RUNNING = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build\n"
+
+
+def run(capsys: pytest.CaptureFixture[str], module: ModuleType, **options: Any) -> dict[str, Any]:
+    with patch_module_args(options), pytest.raises(SystemExit):
+        module.main()
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def lay_out(root: Path) -> Path:
+    for part in (
+        "bin/nvcc",
+        "nvvm/bin/cicc",
+        "include/crt/host_defines.h",
+        "lib/libcudart.so.13",
+        "include/cuda/std/x",
+    ):
+        (root / part).parent.mkdir(parents=True, exist_ok=True)
+        (root / part).touch()
+    (root / "include/cuda_runtime_api.h").write_text("#define CUDART_VERSION 13000\n")
+    return root
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Path:
+    torch = tmp_path / "engine/lib/python3.11/site-packages/torch"
+    torch.mkdir(parents=True)
+    (torch / "version.py").write_text("cuda: Optional[str] = '13.0'\n")
+    (tmp_path / "engine/bin").mkdir()
+    (tmp_path / "engine/bin/ninja").touch()
+    return tmp_path / "engine"
+
+
+def info(capsys: pytest.CaptureFixture[str], tmp_path: Path, **options: Any) -> dict[str, Any]:
+    base = {
+        "fallback_version": "13.0",
+        "architectures": ["sm_120"],
+        "installed_prefix": str(tmp_path / "cuda-"),
+        "running_file": str(tmp_path / "version"),
+        "compiler": "sh",
+    }
+    return run(capsys, cuda_toolkit_info, **{**base, **options})
+
+
+def test_nothing_known_takes_the_fallback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    result = info(capsys, tmp_path)
+    assert (result["version"], result["origin"], result["root"]) == ("13.0", "none", "")
+    assert result["compiler_found"] is True
+    skipped = [check["id"] for check in result["checks"] if check["status"] == "skipped"]
+    assert skipped == ["cuda.driver", "cuda.torch"]
+
+
+def test_an_installed_one_and_the_engine_s_own_are_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path
+) -> None:
+    installed = lay_out(tmp_path / "cuda-13.0")
+    result = info(capsys, tmp_path, engine_venv=str(engine))
+    assert (result["origin"], result["root"]) == ("installed", str(installed))
+    own = lay_out(engine / "lib/python3.11/site-packages/nvidia/cu13")
+    result = info(capsys, tmp_path, engine_venv=str(engine))
+    assert (result["origin"], result["root"]) == ("engine", str(own))
+
+
+def test_a_driver_that_is_too_old_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path) -> None:
+    (tmp_path / "version").write_text(RUNNING.format("575.51.03"))
+    result = info(capsys, tmp_path, engine_venv=str(engine))
+    assert result["failed"] is True
+    assert "[cuda.driver] expected a driver that runs CUDA 13.0; found driver 575.51.03 runs CUDA 12.9" in result["msg"]
+
+
+def test_wheels_of_an_old_version_are_refused_unless_packages_bring_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "[cuda.wheels]" in info(capsys, tmp_path, version="12.8")["msg"]
+    assert "failed" not in info(capsys, tmp_path, version="12.8", source="packages")
+
+
+def home(capsys: pytest.CaptureFixture[str], tmp_path: Path, **options: Any) -> dict[str, Any]:
+    base = {
+        "home": str(tmp_path / "home"),
+        "tools": str(tmp_path / "tools"),
+        "version": "13.0",
+        "architectures": ["sm_120"],
+    }
+    return run(capsys, cuda_toolkit_home, **{**base, **options})
+
+
+def test_home_is_made_and_proven_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = lay_out(engine / "lib/python3.11/site-packages/nvidia/cu13")
+    monkeypatch.setattr(proof, "_compile", lambda *_: None)
+    checked = home(capsys, tmp_path, venv=str(engine), _ansible_check_mode=True)
+    assert (checked["changed"], (tmp_path / "home").exists()) == (True, False)
+    first = home(capsys, tmp_path, venv=str(engine))
+    assert (first["changed"], first["compiled"], first["root"]) == (True, ["sm_120"], str(root))
+    assert first["diff"] == checked["diff"]
+    second = home(capsys, tmp_path, venv=str(engine))
+    assert (second["changed"], second["compiled"]) == (False, [])
+    assert second["diff"]["before"] == second["diff"]["after"]
+
+
+def test_a_toolkit_that_is_broken_or_of_another_version_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path
+) -> None:
+    assert "found no such; fix: remove" in home(capsys, tmp_path, venv=str(engine))["msg"]
+    lay_out(engine / "lib/python3.11/site-packages/nvidia/cu13")
+    assert "found CUDA 13.0; fix: " in home(capsys, tmp_path, venv=str(engine), version="12.8")["msg"]
+
+
+def test_a_failing_compiler_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay_out(engine / "lib/python3.11/site-packages/nvidia/cu13")
+
+    def refuse(*_: object) -> None:
+        raise proof.ProofError("unsupported GNU version!")
+
+    monkeypatch.setattr(proof, "_compile", refuse)
+    message = home(capsys, tmp_path, venv=str(engine))["msg"]
+    assert "to compile and link for sm_120; found: unsupported GNU version!; fix: " in message
