@@ -51,7 +51,7 @@ _FLAGS = (
         id="flags.unknown",
         pattern=r"error: unrecognized arguments: (?P<flags>.+)",
         cause="the engine does not know {flags}: misspelt, or a flag of another version",
-        fix="take it out of the arguments, or write it as the installed version does (sglang_args lists what it knows)",
+        fix="take it out of the arguments, or write it as the installed version does (sglang_args checks that)",
         source="argparse, as sglang/srt/server_args.py uses it",
     ),
     Signature(

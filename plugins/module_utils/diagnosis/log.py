@@ -35,14 +35,14 @@ _OWN = re.compile(r"(?:^|/)(?P<path>sglang/(?:srt|jit_kernel|kernels|cli|launch_
 _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)$')
 # What ends a process without a traceback of Python.
 _OTHER_ENDS = re.compile(
-    r"^(?:  what\(\):  |Fatal Python error: |\S*launch_server\.py: error: |sglang\S*: error: )(?P<text>.+)"
+    r"^(?:  what\(\):  |Fatal Python error: |(?:\S*launch_server\.py|sglang serve): error: )(?P<text>.+)"
 )
 _NOISE = re.compile(
     r"^\s*$"
     r"|^\s+"
     r"|Ignore import error when loading|: \w*Warning: |^warnings\.warn\(|\[\d+(?:\.\d+)?[KMG]?B? blob data\]"
     r'|"(?:GET|POST|HEAD) \S+ HTTP/1\.[01]" \d|\b(?:Decode|Prefill) batch[,.]'
-    r"|Failed to load generation config for|destroy_process_group\(\) was not called"
+    r"|: Consumed \S+ CPU time|Failed to load generation config for|destroy_process_group\(\) was not called"
     r"|kill_process_tree called:|During handling of the above exception|Traceback \(most recent call last\)"
     # Printed after every failed capture, whatever its cause: CUDA_GRAPH_CAPTURE_FAILED_MSG of the engine.
     r"|^Possible solutions:|^\d\. (?:set|disable) --?|^\d\. disable (?:torch|decode|CUDA)|^Open an issue on GitHub"

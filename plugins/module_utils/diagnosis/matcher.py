@@ -52,7 +52,7 @@ class Diagnosis:
                 f"{_TITLE[self.finding.kind]} [{self.finding.id}]: {self.finding.cause}",
                 f"Fix: {self.finding.fix}",
             ]
-            told.append(f"Seen in line {self.finding.number}: {self.finding.seen}")
+            told.append(f"Seen: {self.finding.seen}")
         elif self.exception is not None:
             told.append(
                 "Cause: none of the known ones. The exception below came first; what follows it is its consequence."

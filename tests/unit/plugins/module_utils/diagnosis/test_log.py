@@ -90,6 +90,7 @@ def test_what_a_worker_died_of_before_what_another_process_shrugged_off() -> Non
     ("text", "wanted"),
     [
         ("launch_server.py: error: unrecognized arguments: --x", "unrecognized arguments: --x"),
+        ("sglang serve: error: unrecognized arguments: --x", "unrecognized arguments: --x"),
         ("terminate called after throwing an instance of 'E'\n  what():  NCCL died", "NCCL died"),
         ("Fatal Python error: Bus error", "Bus error"),
     ],
