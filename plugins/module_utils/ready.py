@@ -48,7 +48,7 @@ class Look:
         told = "waiting for an answer" if self.progress is None else self.progress.sentence()
         if self.compiling:
             told += ", a kernel is being compiled (once for this version and GPU)"
-        return f"{told}; {duration(self.since_start)} since its start"
+        return f"{told}; {self.since_start:.0f} s since its start"
 
 
 class NotReady(Exception):
@@ -141,7 +141,7 @@ def _ended(server: Server, unit_name: str, state: unit.UnitState, seen: Seen, he
     diagnosis = diagnose(sources.of_run(unit_name, seen.run or state.run))
     again = not state.ended
     lasted = "" if state.lasted is None or again else f" after {duration(state.lasted)}"
-    says = "it was started again" if again or state.sub == "auto-restart" else f"{state.active}, {state.result}"
+    says = "it is started again" if again or state.sub == "auto-restart" else f"{state.active}, {state.result}"
     # A unit that ends while its address answers was most likely refused that address.
     other = f" Something else answers at {server.url}: end it first." if healthy and not again else ""
     return NotReady(

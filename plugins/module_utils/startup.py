@@ -42,7 +42,7 @@ class Progress:
             return told
         if self.phase == LOADING and self.done == self.total:
             # Repacking for a kernel, which may have to be compiled first, can take longer than reading.
-            return f"{told}: all {self.total} shards are read, they are prepared for the GPU"
+            return f"{told}: {self.total} of {self.total} shards are read and being prepared"
         unit = "shard" if self.phase == LOADING else "graph"
         told += f": {unit} {self.done} of {self.total} ({self.percent} %)"
         return f"{told}, about {duration(self.left_s)} left" if self.left_s else told

@@ -111,7 +111,7 @@ def test_an_unknown_failure_is_told_by_its_exception(systemd: Systemd) -> None:
 )
 def test_a_unit_that_systemd_starts_again_ends_the_wait_with_the_run_that_failed(systemd: Systemd, then: str) -> None:
     systemd.states(systemd.active(), then)
-    with pytest.raises(ready.NotReady, match=r"instead of serving \(systemd says: it was started again"):
+    with pytest.raises(ready.NotReady, match=r"instead of serving \(systemd says: it is started again"):
         wait([(503, "")])
     assert "_SYSTEMD_INVOCATION_ID=0a1b" in systemd.asked()[-1]
 

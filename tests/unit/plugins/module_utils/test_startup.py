@@ -40,7 +40,7 @@ def shards(done: int, left: str = "08:20", what: str = SHARDS) -> str:
         ),
         (
             BEGUN + JOINED + BASE + shards(63) + shards(64, "00:00") + "\n",
-            "loading weights of the base model: all 64 shards are read, they are prepared for the GPU",
+            "loading weights of the base model: 64 of 64 shards are read and being prepared",
         ),
         (LOADED + JOINED + BASE, "loading weights of the drafter"),
         (LOADED + POOL, "allocating the KV cache"),
