@@ -330,7 +330,8 @@ class Handler(BaseHTTPRequestHandler):
         self._head(status, len(body), headers)
         if self.command != "HEAD":
             self.wfile.write(body)
-            self.request_seen.sent += len(body)
+            # The words of a refusal are nothing that was asked for.
+            self.request_seen.sent += len(body) if status < 400 else 0
 
 
 def is_large(name: str, file: File) -> bool:
@@ -517,12 +518,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="of the Hub; its large files are on the next one")
+    parser.add_argument("--owner", help="put before each name, with a slash")
     parser.add_argument("--rate", type=float, help="bytes per second of each connection to the large files")
     arguments = parser.parse_args()
     with serve(arguments.address, arguments.port) as hub:
         hub.bytes_per_second = arguments.rate
         for config in sorted(arguments.folder.rglob("config.json")):
             name = str(config.parent.relative_to(arguments.folder))
+            if arguments.owner:
+                name = f"{arguments.owner}/{name}"
             print(f"{name}@{hub.add(name, config.parent).commit}", flush=True)
         print(hub.endpoint, flush=True)
         threading.Event().wait()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifest
-from ansible_collections.gpuserve.sglang.plugins.module_utils.python import venv
+from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,14 @@ def _hash(told: object) -> str:
 
 def read(args: Sequence[str], environment_hash: str, engine: Path, models: Sequence[Path]) -> Release:
     """The release that a start with these arguments would be."""
-    record = venv.inspect_record(engine)
+    record = state.read_record(engine)
     parts: dict[str, str | None] = {
         "args": _hash(list(args)),
         "environment": environment_hash,
-        "engine": None if record is None else _hash(record),
+        # Not the request's key: a comment in a lock is no reason to load a model again.
+        "engine": _hash([record.python, dict(record.packages), dict(record.hashes), dict(record.origins)])
+        if record is not None and record.finished
+        else None,
     }
     for model in models:
         known = manifest.read(model)

@@ -233,23 +233,23 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.lock import Bu
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.transfer import Report
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import SnapshotError
 
-ERRORS = (SnapshotError, repository.HubError, OSError)
+ERRORS = (SnapshotError, OSError)
 
 
 def request_of(params: dict[str, Any], check_mode: bool) -> snapshot.Request:
     """The parameters as a request. Raises SnapshotError."""
     seed = None
     if params["seed"] and not check_mode:
-        address, _, folder = params["seed"].partition(":")
-        if not address or not folder.startswith("/") or address.startswith("-"):
-            raise SnapshotError(f"seed {params['seed']!r} is not of the form user@host:/folder; correct it")
+        address, colon, folder = params["seed"].partition(":")
+        if not (address and colon and folder.startswith("/")) or address.startswith("-"):
+            raise SnapshotError(f"seed {params['seed']!r} is not of the form user@host:/folder", "correct it")
         seed = fetch.Seed(address, folder.rstrip("/"), params["seed_key"], params["timeout"])
     token = params["token"] or None
     if params["token_file"]:
         try:
             token = Path(params["token_file"]).read_text(encoding="utf-8").strip() or None
         except OSError as error:
-            raise SnapshotError(f"token_file {params['token_file']}: {error.strerror}; correct it") from error
+            raise SnapshotError(f"token_file {params['token_file']}: {error.strerror}", "correct it") from error
     return snapshot.Request(
         dest=Path(params["dest"]),
         repo_id=params["repo_id"],
@@ -305,7 +305,8 @@ def take_lock(module: AnsibleModule, request: snapshot.Request, what: str) -> Lo
         if module.params["background"] and same and status.exists():
             module.exit_json(changed=True, job={"status": str(status), "joined": True})
         module.fail_json(
-            msg=f"{module.params['name']}: {request.dest} is taken by {owner or 'another run'}; wait for it, or end it"
+            msg=f"{module.params['name']}: {request.dest} is taken by {owner or 'another run'}; "
+            "fix: wait for it, or end it"
         )
 
 

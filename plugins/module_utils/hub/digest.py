@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from pathlib import Path
 
-_BLOCK_BYTES = 4 << 20
+# Fits a CPU's cache, so that what was read is there when it is hashed.
+_BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,39 @@ def of(path: Path, with_blob: bool = False, read: Callable[[int], None] | None =
             if read is not None:
                 read(count)
     return Digest(length, sha256.hexdigest(), blob.hexdigest() if blob is not None else None)
+
+
+class Follower:
+    """Hashes a file while it grows, so that little is left to do when it is whole. One thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._guard = threading.Lock()
+        self._buffer = bytearray(_BLOCK_BYTES)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sha256 = hashlib.sha256()
+        self._position = 0
+
+    def again(self) -> None:
+        """From the front: what was read has been written anew."""
+        with self._guard:
+            self._begin()
+
+    def advance(self) -> None:
+        """Take what has come. Raises OSError."""
+        with self._guard, self._path.open("rb", buffering=0) as opened:
+            opened.seek(self._position)
+            view = memoryview(self._buffer)
+            while count := opened.readinto(self._buffer):
+                self._sha256.update(view[:count])
+                self._position += count
+
+    def finish(self) -> Digest:
+        """The digest of the whole file. Raises OSError."""
+        self.advance()
+        return Digest(self._position, self._sha256.hexdigest())
 
 
 def pool() -> ThreadPoolExecutor:
@@ -82,6 +117,6 @@ def of_all(jobs: Iterable[Job], tick: Callable[[int, int], None]) -> dict[str, D
         futures: dict[Future[Digest | None], Job] = {threads.submit(hashed, job): job for job in ordered}
         left = set(futures)
         while left:
-            _, left = wait_for(left, timeout=0.5)
+            left = wait_for(left, timeout=0.5).not_done
             tick(sum(list(read.values())), len(futures) - len(left))
     return {job.name: found for future, job in futures.items() if (found := future.result()) is not None}

@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Union
+from typing import IO, Any, AnyStr, Union
 
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import repository, trouble, worker
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.repository import Entry
@@ -34,8 +34,11 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import
 # Read now: when a transfer goes on by itself, the files that Ansible sent for the module are gone.
 _WORKER = inspect.getsource(worker)
 _LAST_LINES = 15
+# How long a shared ssh connection waits for the next file.
+_SHARED_SECONDS = 10
 _BLOCK_BYTES = 4 << 20
 # rsync(1), EXIT VALUES: 12 and 30 stream and timeout, 10 socket, 255 is ssh's own.
+_SSH_SAYS = ("ssh: ", "Host key verification failed", "Permission denied", "Connection ", "kex_exchange")
 _RSYNC_AGAIN = (10, 12, 30, 35, 255)
 
 
@@ -55,6 +58,13 @@ class Ready:
 @dataclass(frozen=True)
 class Moved:
     """Bytes came."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """What there was of a file is given up; it comes from the front."""
+
+    path: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,14 @@ class Ended:
     error: SnapshotError | None = None
 
 
-Event = Union[Ready, Moved, Arrived, Failed, Ended]
+Event = Union[Ready, Moved, Again, Arrived, Failed, Ended]
+
+
+def _pipe(stream: IO[AnyStr] | None) -> IO[AnyStr]:
+    """A process's stream that was asked for as a pipe."""
+    if stream is None:
+        raise AssertionError("the process was started without this pipe")
+    return stream
 
 
 class Fetcher(ABC):
@@ -167,11 +184,11 @@ class HubFetcher(Fetcher):
             pass_fds=() if self._lock is None else (self._lock,),
         )
         self._process = process
-        assert process.stdin is not None
+        asked = _pipe(process.stdin)
         # An error here: it is gone already, and its last lines tell why.
         with contextlib.suppress(OSError):
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
+            asked.write(json.dumps(request) + "\n")
+            asked.flush()
         threading.Thread(target=self._listen, args=(process,), daemon=True).start()
 
     def stop(self) -> None:
@@ -180,12 +197,10 @@ class HubFetcher(Fetcher):
             self._process.wait()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
         lines: deque[str] = deque(maxlen=_LAST_LINES)
-        other = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
+        other = threading.Thread(target=lines.extend, args=(_pipe(process.stderr),), daemon=True)
         other.start()
-        for line in process.stdout:
+        for line in _pipe(process.stdout):
             event = self._event(json.loads(line))
             if event is not None:
                 self.events.put(event)
@@ -194,7 +209,8 @@ class HubFetcher(Fetcher):
         last = "".join(lines).strip()
         if self._source.token:
             last = last.replace(self._source.token, "********")
-        self.events.put(Ended(SnapshotError(f"the download ended with status {status}:\n{last}") if status else None))
+        found = f"the download ended with status {status}:\n{last}\n"
+        self.events.put(Ended(SnapshotError(found, "put that right and run again") if status else None))
 
     def _event(self, told: dict[str, Any]) -> Event | None:
         kind, path = told["kind"], str(told.get("path", ""))
@@ -203,30 +219,32 @@ class HubFetcher(Fetcher):
             return Ready()
         if kind == "moved":
             return Moved()
+        if kind == "again":
+            return Again(path)
         if kind == "arrived":
             return Arrived(path)
         if kind == "missing":
-            text = f"{self._source.python} has no huggingface_hub ({told['text']}); install it there or name another"
-            return Failed("", SnapshotError(text), fatal=True)
+            found = f"{self._source.python} has no huggingface_hub ({told['text']})"
+            return Failed("", SnapshotError(found, "install it there or name another"), fatal=True)
         if kind == "size":
-            text = (
-                f"{where}: the server announces {told['told']} bytes, its list of files tells another size; "
-                "ask the operator of the endpoint, or use another one"
+            error = SnapshotError(
+                f"{where}: the server announces {told['told']} bytes, its list of files tells another size",
+                "ask the operator of the endpoint, or use another one",
             )
-            return Failed(path, SnapshotError(text), fatal=True)
+            return Failed(path, error, fatal=True)
         return self._failure(path, where, told)
 
     def _failure(self, path: str, where: str, told: dict[str, Any]) -> Event:
         if told["status"]:
-            text = repository.refusal(told["status"], told["code"], bool(self._source.token))
+            what, fix = repository.refusal(told["status"], told["code"], bool(self._source.token))
             # An address of a store expires, and is then refused; the Hub's own refusals have a code.
             fatal = bool(told["code"]) and told["status"] in (401, 403, 404)
-            return Failed(path, SnapshotError(f"{where}: {text}"), fatal)
+            return Failed(path, SnapshotError(f"{where}: {what}", fix), fatal)
         if trouble.is_known(told["errno"]):
             error = OSError(told["errno"], os.strerror(told["errno"]), told["file"] or None)
             return Failed(path, trouble.explain(error, self._source.home.parent), fatal=True)
         text = told["text"].replace(self._source.token, "********") if self._source.token else told["text"]
-        return Failed(path, SnapshotError(f"{where}: {text}; check the network and run again"), fatal=False)
+        return Failed(path, SnapshotError(f"{where}: {text}", "check the network and run again"), fatal=False)
 
 
 class _Threads(Fetcher):
@@ -241,7 +259,8 @@ class _Threads(Fetcher):
     def start(self, wanted: Sequence[Wanted]) -> None:
         self._left.extend(wanted)
         # Daemons: one that waits for a dead NFS server must not keep the process from ending.
-        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(min(self._max_workers, len(wanted)))]
+        number = min(self._max_workers, len(wanted))
+        threads = [threading.Thread(target=self._work, daemon=True) for unused in range(number)]
         self.events.put(Ready())
         for thread in threads:
             thread.start()
@@ -286,6 +305,7 @@ class FolderFetcher(_Threads):
             with source.open("rb", buffering=0) as read, wanted.partial.open("ab", buffering=0) as written:
                 if sha256 is not None:
                     written.truncate(0)
+                    self.events.put(Again(entry.path))
                 read.seek(written.tell())
                 while not self._stopped.is_set() and (block := read.read(_BLOCK_BYTES)):
                     if sha256 is not None:
@@ -311,11 +331,23 @@ class Seed:
     def __str__(self) -> str:
         return f"{self.address}:{self.folder}"
 
-    def command(self, path: str, target: Path) -> list[str]:
-        """The rsync that brings one file of the folder, going on where ``target`` ends."""
+    def command(self, path: str, target: Path, control: str | None = None) -> list[str]:
+        """The rsync that brings one file of the folder, going on where ``target`` ends.
+
+        ``control`` is a socket over which many of them share one connection.
+        """
         wait = max(1, round(self.timeout))
         ssh = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={wait}"]
         ssh += ["-o", "ServerAliveInterval=15", *(["-i", self.key] if self.key else [])]
+        if control is not None:
+            ssh += [
+                "-o",
+                f"ControlPath={control}",
+                "-o",
+                "ControlMaster=auto",
+                "-o",
+                f"ControlPersist={_SHARED_SECONDS}",
+            ]
         return [
             *("rsync", "--append", "--inplace", "--copy-links", "--protect-args", "--info=progress2", "--no-motd"),
             *("--timeout", str(wait), "--rsh", shlex.join(ssh)),
@@ -326,13 +358,14 @@ class Seed:
         """What rsync's end means."""
         # What ssh, or the other side, says first is the cause; rsync's own complaints follow.
         cause = next((line for line in said.splitlines() if line.strip()), "no word")
-        if status == 255:
+        # Whether it is ssh's status or the end of the pipe that rsync sees first is a race.
+        if status == 255 or cause.startswith(_SSH_SAYS):
             fix = f"let this host's root reach {self.address} by ssh without a question (key, known host)"
         elif status == 23:
             fix = f"bring the model to {self.address} first"
         else:
             fix = f"look at {self.address}, and run again"
-        return SnapshotError(f"{self}: rsync ended with status {status} ({cause}); {fix}")
+        return SnapshotError(f"{self}: rsync ended with status {status} ({cause})", fix)
 
 
 class SeedFetcher(_Threads):
@@ -342,6 +375,8 @@ class SeedFetcher(_Threads):
         super().__init__(max_workers)
         self._seed = seed
         self._running: set[subprocess.Popen[bytes]] = set()
+        # A short path: a socket's may have 108 bytes.
+        self._control = tempfile.TemporaryDirectory(prefix="hub-")
         self._guard = threading.Lock()
 
     def stop(self) -> None:
@@ -356,19 +391,17 @@ class SeedFetcher(_Threads):
             try:
                 # Its progress goes into a pipe of ours: when this process dies, so does rsync.
                 process = subprocess.Popen(
-                    self._seed.command(path, wanted.partial),
+                    self._seed.command(path, wanted.partial, f"{self._control.name}/%C"),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=errors,
                 )
             except FileNotFoundError:
-                text = "this host has no rsync, which brings files from another host; install the package rsync"
-                return Failed(path, SnapshotError(text), fatal=True)
+                return Failed(path, no_rsync(), fatal=True)
             with self._guard:
                 self._running.add(process)
-            assert process.stdout is not None
             have = -1
-            while process.stdout.read1(4096):  # type: ignore[attr-defined]
+            while os.read(_pipe(process.stdout).fileno(), 4096):
                 now = wanted.partial.stat().st_size if wanted.partial.exists() else 0
                 if now != have:
                     have = now
@@ -383,6 +416,10 @@ class SeedFetcher(_Threads):
             return Failed(path, error, fatal=status not in _RSYNC_AGAIN)
 
 
+def no_rsync() -> SnapshotError:
+    return SnapshotError("this host has no rsync, which brings files from another host", "install the package rsync")
+
+
 def read_manifest(seed: Seed, name: str) -> str:
     """The text of a small file of the seed. Raises SnapshotError."""
     with tempfile.TemporaryDirectory() as folder:
@@ -392,7 +429,7 @@ def read_manifest(seed: Seed, name: str) -> str:
                 seed.command(name, target), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
             )
         except FileNotFoundError as error:
-            raise SnapshotError("this host has no rsync, which brings files from another host; install it") from error
+            raise no_rsync() from error
         if done.returncode:
             raise seed.refused(done.returncode, done.stderr)
         return target.read_text(encoding="utf-8")

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import SnapshotError
+
 # huggingface_hub/constants.py (2.4.0): ENDPOINT.
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -30,8 +32,8 @@ _PAGES_LIMIT = 1000
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
 
 
-class HubError(Exception):
-    """The Hub did not give what was asked for; the text says what to do."""
+class HubError(SnapshotError):
+    """The Hub did not give what was asked for."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def resolve(repo_id: str, revision: str, endpoint: str, token: str | None, timeo
     api = f"{endpoint}/api/models/{urllib.parse.quote(repo_id)}"
     commit = revision
     if not is_commit(revision):
-        told, _ = _ask(f"{api}/revision/{urllib.parse.quote(revision, safe='')}", token, timeout, where)
+        told = _ask(f"{api}/revision/{urllib.parse.quote(revision, safe='')}", token, timeout, where)[0]
         commit = str(told.get("sha")) if isinstance(told, dict) else ""
         if not is_commit(commit):
             raise _no_hub(where)
@@ -108,7 +110,9 @@ def resolve(repo_id: str, revision: str, endpoint: str, token: str | None, timeo
 def _tree(address: str, token: str | None, timeout: float, where: str) -> Iterator[Entry]:
     """Every file, page by page."""
     query = "recursive=true"
-    for _ in range(_PAGES_LIMIT):
+    pages = 0
+    while pages < _PAGES_LIMIT:
+        pages += 1
         told, link = _ask(f"{address}?{query}", token, timeout, where)
         if not isinstance(told, list):
             raise _no_hub(where)
@@ -120,7 +124,7 @@ def _tree(address: str, token: str | None, timeout: float, where: str) -> Iterat
             return
         # A mirror passes on the address of the Hub that it mirrors: only the place in the list is taken from it.
         query = urllib.parse.urlsplit(following[1]).query
-    raise HubError(f"{where}: the list of files has no end; check that the endpoint is a Hub")
+    raise HubError(f"{where}: the list of files has no end", "check that the endpoint is a Hub")
 
 
 def _entry(item: Any, where: str) -> Entry | None:
@@ -133,7 +137,7 @@ def _entry(item: Any, where: str) -> Entry | None:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _no_hub(where) from error
     if not is_safe(path):
-        raise HubError(f"{where}: a file is named {path!r}, which leads out of the folder; do not trust this endpoint")
+        raise HubError(f"{where}: a file is named {path!r}, a path that no model may have", "use another endpoint")
     return entry
 
 
@@ -154,24 +158,25 @@ def _ask(url: str, token: str | None, timeout: float, where: str) -> tuple[Any, 
         # Unredirected: a mirror that sends us elsewhere does not get the token passed on.
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
+        with urllib.request.build_opener().open(request, timeout=timeout) as answer:
             return json.loads(answer.read(_ANSWER_LIMIT_BYTES)), answer.headers.get("Link", "")
     except urllib.error.HTTPError as error:
         with error:
             code = error.headers.get("X-Error-Code", "")
-            raise HubError(f"{where}: {refusal(error.code, code, bool(token))}") from error
+            what, fix = refusal(error.code, code, bool(token))
+            raise HubError(f"{where}: {what}", fix) from error
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        raise HubError(f"{where}: no answer ({reason}); check the network or set the endpoint of a mirror") from error
+        raise HubError(f"{where}: no answer ({reason})", "check the network or set the endpoint of a mirror") from error
     except ValueError as error:
         raise _no_hub(where) from error
 
 
 def _no_hub(where: str) -> HubError:
-    return HubError(f"{where}: the answer is not a repository's; check that the endpoint is a Hub")
+    return HubError(f"{where}: the answer is not a repository's", "check that the endpoint is a Hub")
 
 
-def refusal(status: int, code: str, with_token: bool) -> str:
+def refusal(status: int, code: str, with_token: bool) -> tuple[str, str]:
     """What an HTTP status means, and what to do.
 
     ``code`` is the answer's X-Error-Code. Source: huggingface_hub/utils/_http.py (2.4.0) hf_raise_for_status.
@@ -182,20 +187,21 @@ def refusal(status: int, code: str, with_token: bool) -> str:
             if with_token
             else "accept the model's terms on its page and give the token of that account"
         )
-        return f"the repository is gated (HTTP {status}); {what}"
+        return f"the repository is gated (HTTP {status})", what
     if code == "RevisionNotFound":
-        return f"the repository has no such revision (HTTP {status}); correct the revision"
+        return f"the repository has no such revision (HTTP {status})", "correct the revision"
     if code == "EntryNotFound":
-        return f"a file of the list is gone (HTTP {status}); give another revision, or ask the operator of the endpoint"
+        fix = "give another revision, or ask the operator of the endpoint"
+        return f"a file of the list is gone (HTTP {status})", fix
     if status in (401, 403):
         what = (
             "check the spelling of the repository, and that the token is valid and may read it"
             if with_token
             else "check the spelling of the repository, or give a token that may read it"
         )
-        return f"access refused (HTTP {status}); {what}"
+        return f"access refused (HTTP {status})", what
     if status == 404:
-        return f"not found (HTTP {status}); check the spelling of the repository and of the revision"
+        return f"not found (HTTP {status})", "check the spelling of the repository and of the revision"
     if status == 429:
-        return f"too many requests (HTTP {status}); wait some minutes, or give a token"
-    return f"the Hub answered HTTP {status}; try again later or set the endpoint of a mirror"
+        return f"too many requests (HTTP {status})", "wait some minutes, or give a token"
+    return f"the Hub answered HTTP {status}", "try again later or set the endpoint of a mirror"

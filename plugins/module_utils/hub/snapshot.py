@@ -130,7 +130,7 @@ def plan(request: Request) -> Plan:
     listed = _listing(request)
     entries = repository.chosen(listed.entries, request.allow, request.ignore)
     if not entries:
-        raise SnapshotError(f"{request.origin} has no file that the patterns choose; correct allow_patterns")
+        raise SnapshotError(f"{request.origin} has no file that the patterns choose", "correct allow_patterns")
     proved = {}
     if known is not None:
         look = manifest.look(request.dest, known.entries)
@@ -195,7 +195,7 @@ def _located(request: Request, planned: Plan) -> Plan:
     return replace(planned, location=elsewhere)
 
 
-def prove(request: Request, planned: Plan, report: Report = lambda _: None) -> Plan:
+def prove(request: Request, planned: Plan, report: Report = lambda progress: None) -> Plan:
     """Hash the unproven files: each is then proved, or missing."""
     total = sum(entry.size for entry in planned.unproven)
     meter = transfer.Meter()
@@ -261,7 +261,7 @@ def _listing(request: Request) -> _Listing:
     """What the source holds: told by a manifest that lies there, else by the Hub, else by the folder itself."""
     if request.source is not None and not (request.source / "config.json").is_file():
         what = "has no config.json" if request.source.is_dir() else "does not exist"
-        raise SnapshotError(f"the source {request.source} {what}; name a folder that holds a model")
+        raise SnapshotError(f"the source {request.source} {what}", "name a folder that holds a model")
     theirs = manifest.read(request.source) if request.source is not None else None
     if request.seed is not None:
         theirs = _seeds_manifest(request, request.seed)
@@ -269,7 +269,8 @@ def _listing(request: Request) -> _Listing:
         entries = tuple(Entry(name, held.size, held.sha256) for name, held in theirs.entries.items())
         unsafe = next((entry.path for entry in entries if not repository.is_safe(entry.path)), None)
         if unsafe is not None:
-            raise SnapshotError(f"the manifest of {request.seed or request.source} names {unsafe!r}; do not trust it")
+            why = f"the manifest of {request.seed or request.source} names {unsafe!r}, a path that no model may have"
+            raise SnapshotError(why, "use another source")
         return _Listing(entries, theirs.commit, str(request.source or f"{request.repo_id}@{theirs.commit}"))
     if request.repo_id is None:
         return _Listing(_folder_entries(Path(str(request.source))), None, str(request.source))
@@ -287,11 +288,12 @@ def _seeds_manifest(request: Request, seed: fetch.Seed) -> manifest.Manifest:
     try:
         theirs = manifest.parse(fetch.read_manifest(seed, manifest.NAME))
     except ValueError as error:
-        raise SnapshotError(f"{seed} has no manifest that can be read; bring the model there first") from error
+        raise SnapshotError(f"{seed} has no manifest that can be read", "bring the model there first") from error
     if not _same_model(request, theirs):
         raise SnapshotError(
             f"{seed} holds {theirs.origin} at {theirs.commit}, wanted is {request.repo_id} at "
-            f"{request.revision or 'main'}; bring that to the other host first"
+            f"{request.revision or 'main'}",
+            "bring that to the other host first",
         )
     return theirs
 
@@ -326,7 +328,7 @@ def make_work(request: Request) -> None:
         raise trouble.explain(error, request.dest) from error
 
 
-def bring(request: Request, planned: Plan, lock: Lock, report: Report = lambda _: None) -> Plan:
+def bring(request: Request, planned: Plan, lock: Lock, report: Report = lambda progress: None) -> Plan:
     """Bring what is missing and write the manifest. Returns the plan as it was carried out: ``missing`` was brought.
 
     Raises:
@@ -371,7 +373,8 @@ def _fetcher(request: Request, planned: Plan, xet: bool, lock: Lock) -> fetch.Fe
     python = request.python
     if python is None or not os.access(python, os.X_OK):
         raise SnapshotError(
-            f"a download needs a Python with huggingface_hub, and {python} is not there; install the engine first"
+            f"a download needs a Python with huggingface_hub, and {python} is not there",
+            "install the engine first",
         )
     source = fetch.HubSource(
         repo_id=str(request.repo_id),
@@ -396,7 +399,7 @@ def _put_in_place(request: Request, planned: Plan, proved: Mapping[str, str]) ->
     for entry in planned.missing:
         target = dest / entry.path
         if target.is_dir() and not target.is_symlink():
-            raise SnapshotError(f"{target} is a folder, and the model has a file of that name; move the folder away")
+            raise SnapshotError(f"{target} is a folder, and the model has a file of that name", "move the folder away")
         target.parent.mkdir(parents=True, exist_ok=True)
         folders.add(target.parent)
         transfer.whole(request.staging, entry).replace(target)

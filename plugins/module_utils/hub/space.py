@@ -29,11 +29,12 @@ def check(folder: Path, missing_bytes: int, missing_files: int, reserve_bytes: i
         short = missing_bytes + reserve_bytes - free
         raise SnapshotError(
             f"{folder} has {amount(free)} free; {amount(missing_bytes)} are missing and "
-            f"{amount(reserve_bytes)} stay in reserve; free {amount(short)} there or choose another folder"
+            f"{amount(reserve_bytes)} stay in reserve",
+            f"free {amount(short)} there or choose another folder",
         )
     # 0 files in all: the file system counts none (btrfs).
     if found.f_files and missing_files > found.f_favail:
         raise SnapshotError(
-            f"{folder} has room for {found.f_favail} more files (inodes); {missing_files} are missing; "
-            "remove files there or choose another file system"
+            f"{folder} has room for {found.f_favail} more files (inodes); {missing_files} are missing",
+            "remove files there or choose another file system",
         )

@@ -14,11 +14,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import digest, manifest, trouble
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.fetch import (
+    Again,
     Arrived,
     Ended,
     Failed,
@@ -38,6 +40,9 @@ _LONGEST_PAUSE = 15.0
 # What a process may take to begin: on a busy host the import of huggingface_hub alone takes seconds.
 _START_SECONDS = 60.0
 _TICK = 0.5
+# Files from this size on are hashed while they come, every so many seconds.
+_FOLLOWED_BYTES = 8 << 20
+_FOLLOW_EVERY = 0.1
 # The rate is that of the last so many seconds.
 _RATE_SECONDS = 20.0
 
@@ -133,6 +138,9 @@ class Transfer:
     _wrong: dict[str, int] = field(default_factory=dict)
     _size_at_failure: dict[str, tuple[int, int]] = field(default_factory=dict)
     _checks: dict[Future[str], Entry] = field(default_factory=dict)
+    _followers: dict[str, digest.Follower] = field(default_factory=dict)
+    _advances: dict[str, Future[None]] = field(default_factory=dict)
+    _last_advance: float = 0.0
     _meter: Meter = field(default_factory=Meter)
     _last_byte: float = 0.0
     _last_report: float = 0.0
@@ -171,17 +179,17 @@ class Transfer:
                         self.note += ", over plain HTTP now"
                 else:
                     pause = min(_LONGEST_PAUSE, pause * 2 or 0.5)
-                    self.note = f"interrupted ({self._error}); goes on" if self._error else self.note
+                    self.note = f"interrupted ({self._error.found}), goes on" if self._error else self.note
                     time.sleep(pause)
         self._tell(force=True)
         return self.sha256
 
     def _given_up(self) -> SnapshotError:
         waited = time.monotonic() - self._last_byte
-        why = f": {self._error}" if self._error else ""
+        why = f" ({self._error.found})" if self._error else ""
         return SnapshotError(
-            f"no byte of {self.source} came for {waited:.0f} s{why}; check the network and run again: what is there is "
-            "kept"
+            f"no byte of {self.source} came for {waited:.0f} s{why}",
+            "check the network and run again: what is there is kept",
         )
 
     def _check_staged(self, pool: ThreadPoolExecutor) -> None:
@@ -207,17 +215,25 @@ class Transfer:
             # Longer than it may be: not this content.
             if one.partial.exists() and one.partial.stat().st_size > one.entry.size:
                 one.partial.unlink()
+        self._followers = {
+            one.entry.path: digest.Follower(one.partial)
+            for one in wanted
+            if one.entry.size >= _FOLLOWED_BYTES and one.entry.blob is None
+        }
         # The clock of a stall runs from when bytes may come.
         begun = time.monotonic() + _START_SECONDS
         fetcher.start(sorted(wanted, key=lambda one: -one.entry.size))
         ended = False
         try:
             while not ended or self._checks:
-                event = fetcher.next(_TICK if not self._checks else 0.05)
+                event = fetcher.next(_FOLLOW_EVERY if self._followers else _TICK if not self._checks else 0.05)
                 if isinstance(event, Ready):
                     begun = time.monotonic()
                 elif isinstance(event, Moved):
                     self._last_byte = time.monotonic()
+                elif isinstance(event, Again):
+                    if event.path in self._followers:
+                        self._followers[event.path].again()
                 elif isinstance(event, Arrived):
                     self._last_byte = time.monotonic()
                     self._check(pool, self._left[event.path], event.sha256)
@@ -227,6 +243,7 @@ class Transfer:
                     ended = True
                     self._crash = event.error
                     self._error = event.error or self._error
+                self._follow(pool)
                 self._settle()
                 self._tell()
                 waiting = not ended and not self._checks
@@ -235,6 +252,19 @@ class Transfer:
             return False
         finally:
             fetcher.stop()
+            wait_for(self._advances.values())
+            self._advances.clear()
+            self._followers.clear()
+
+    def _follow(self, pool: ThreadPoolExecutor) -> None:
+        """Hash what has come of the files that are on their way."""
+        if time.monotonic() - self._last_advance < _FOLLOW_EVERY:
+            return
+        self._last_advance = time.monotonic()
+        for path, follower in self._followers.items():
+            running = self._advances.get(path)
+            if (running is None or running.done()) and partial(self.staging, self._left[path]).exists():
+                self._advances[path] = pool.submit(follower.advance)
 
     def _failed(self, event: Failed) -> None:
         if event.fatal:
@@ -247,17 +277,22 @@ class Transfer:
         if times >= TRIES:
             raise SnapshotError(
                 f"{event.path} of {self.source} does not grow beyond {size} of {self._left[event.path].size} bytes: "
-                f"{event.error}"
+                f"{event.error.found}",
+                event.error.fix,
             )
 
     def _check(self, pool: ThreadPoolExecutor, entry: Entry, sha256: str | None = None) -> None:
         named = entry if sha256 is None else replace(entry, sha256=sha256)
-        self._checks[pool.submit(self._prove, entry, named)] = entry
+        follower = self._followers.pop(entry.path, None)
+        self._checks[pool.submit(self._prove, entry, named, follower)] = entry
 
-    def _prove(self, entry: Entry, named: Entry) -> str:
+    def _prove(self, entry: Entry, named: Entry, follower: digest.Follower | None) -> str:
         """Hash what came, against the content that ``named`` names; then it is whole. Returns its SHA-256."""
         path = partial(self.staging, entry)
-        found = digest.of(path, with_blob=named.sha256 is None and named.blob is not None)
+        if follower is not None:
+            found = follower.finish()
+        else:
+            found = digest.of(path, with_blob=named.sha256 is None and named.blob is not None)
         if not proves(named, found):
             path.unlink()
             expected = f"SHA-256 {named.sha256}" if named.sha256 else f"git's hash {named.blob}"
@@ -277,10 +312,10 @@ class Transfer:
                 self._wrong[entry.path] = self._wrong.get(entry.path, 0) + 1
                 if self._wrong[entry.path] >= TRIES:
                     raise SnapshotError(
-                        f"{entry.path} of {self.source} came wrong {TRIES} times: {wrong}; fix: ask its operator why "
-                        "it serves other content than it announces, or use another source"
+                        f"{entry.path} of {self.source} came wrong {TRIES} times: {wrong}",
+                        "ask its operator why it serves other content than it announces, or use another source",
                     ) from wrong
-                self._error = SnapshotError(f"{entry.path} came wrong and is brought again")
+                self._error = SnapshotError(f"{entry.path} came wrong", "run again")
             except OSError as error:
                 raise trouble.explain(error, self.staging) from error
 

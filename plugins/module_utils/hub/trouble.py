@@ -9,7 +9,12 @@ import errno
 
 
 class SnapshotError(Exception):
-    """The files could not be brought; the text says what to do."""
+    """The files could not be brought: what was found, and the one thing to do next."""
+
+    def __init__(self, found: str, fix: str) -> None:
+        super().__init__(f"{found}; fix: {fix}")
+        self.found = found
+        self.fix = fix
 
 
 # Linux's include/uapi/asm-generic/errno.h. What each means for a folder of models, and what to do.
@@ -32,9 +37,9 @@ def explain(error: OSError, where: object) -> SnapshotError:
     path = error.filename or where
     known = _MEANINGS.get(error.errno or 0)
     if known is None:
-        return SnapshotError(f"{path}: {error.strerror or error}; put that right and run again")
+        return SnapshotError(f"{path}: {error.strerror or error}", "put that right and run again")
     what, fix = known
-    return SnapshotError(f"{path}: {what}; {fix}")
+    return SnapshotError(f"{path}: {what}", fix)
 
 
 def is_known(number: int | None) -> bool:

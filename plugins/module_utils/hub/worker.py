@@ -15,6 +15,7 @@ huggingface_hub 0.36 to 2.4.
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
 import sys
@@ -22,7 +23,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, Callable
+from typing import Any, Callable
 from urllib.parse import urlsplit
 
 # Also what a killed transfer loses of each file: huggingface_hub reads 10 MiB before it writes them.
@@ -60,6 +61,22 @@ class Bar:
     set_postfix_str = set_transfer_postfix_str = set_description = refresh = close = ignore
 
 
+class Partial(io.BufferedRandom):
+    """A file that grows. It is told when what was there is given up: the other side has hashed it already."""
+
+    def __init__(self, file: dict[str, Any]) -> None:
+        path = Path(file["partial"])
+        path.touch()
+        super().__init__(io.FileIO(path, "r+b"))
+        self._path = str(file["path"])
+        self.seek(0, os.SEEK_END)
+
+    def truncate(self, size: int | None = None) -> int:
+        done = super().truncate(size)
+        say("again", path=self._path)
+        return done
+
+
 def end_with_parent() -> None:
     """Wait for the end of the standard input; past sys.stdin, whose lock the end of this process would wait for."""
     while os.read(0, 1):
@@ -89,7 +106,7 @@ def downloader(request: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
     token = request["token"] or False
     with_xet = request["xet"] and importlib.util.find_spec("hf_xet") is not None
 
-    def stream(file: dict[str, Any], address: str, headers: dict[str, str], opened: BinaryIO) -> None:
+    def stream(file: dict[str, Any], address: str, headers: dict[str, str], opened: Partial) -> None:
         http_get(
             address,
             opened,
@@ -125,8 +142,7 @@ def downloader(request: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
         else:
             if urlsplit(metadata.location).netloc != urlsplit(url).netloc:
                 headers.pop("authorization", None)
-            with partial.open("r+b" if have else "wb") as opened:
-                opened.seek(0, os.SEEK_END)
+            with Partial(file) as opened:
                 stream(file, metadata.location, headers, opened)
         say("arrived", path=file["path"])
 
@@ -151,8 +167,7 @@ def main() -> None:
             say("failed", path=file["path"], **describe(error))
 
     with ThreadPoolExecutor(request["max_workers"]) as pool:
-        for _ in pool.map(attempt, request["files"]):
-            pass
+        list(pool.map(attempt, request["files"]))
 
 
 if __name__ == "__main__":

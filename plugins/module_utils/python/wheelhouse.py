@@ -15,41 +15,68 @@ import fcntl
 import hashlib
 import json
 import shutil
-import subprocess
+import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from . import names, pip
 
 LOCK = "lock.txt"
 MANIFEST = "wheelhouse.json"
-_LAST_LINES = 15
+_INCOMING = "incoming"
+_CONSTRAINTS = "constraints.txt"
+_ASKED = "asked.txt"
+_HELD = ".lock"
+_OURS = (LOCK, MANIFEST, _INCOMING, _CONSTRAINTS, _ASKED, _HELD)
 
 
 class WheelhouseError(Exception):
-    """The wheelhouse could not be made or is not whole; the text says what to do."""
+    """The wheelhouse could not be made; the text says what to do."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What must be in the house: requirements with their dependencies, and ones whose dependencies are left out."""
+    """What must be in the house.
+
+    Either a lock (the text of a requirements file with hashes), or requirements with and without their dependencies,
+    held by constraints. ``source`` is where they come from; it must name no wheelhouse.
+    """
 
     requirements: tuple[str, ...]
     requirements_no_deps: tuple[str, ...]
     python: str
+    constraints: tuple[str, ...] = ()
+    lock: str | None = None
+    source: pip.Source = field(default_factory=pip.Source)
 
     def key(self) -> str:
-        """A hash of the request and of the interpreter it is for: the same key means the same wheels will do."""
-        version = _run([self.python, "-VV"]).strip()
-        told = json.dumps([sorted(self.requirements), sorted(self.requirements_no_deps), version])
-        return hashlib.sha256(told.encode()).hexdigest()
+        """A hash of the request and of the interpreter it is for: the same key means the same wheels will do.
+
+        Raises:
+            WheelhouseError: nothing is asked for, a requirement names no package, or the interpreter does not start.
+        """
+        if self.lock is None and not self.requirements and not self.requirements_no_deps:
+            raise WheelhouseError("nothing is asked for; give requirements or a lock")
+        told: list[object] = [sorted(self.requirements), sorted(self.requirements_no_deps), sorted(self.constraints)]
+        try:
+            for text in (*self.requirements, *self.requirements_no_deps, *self.constraints):
+                names.requirement_name(text)
+            if self.lock is not None:
+                told = [names.lock_lines(self.lock)] if names.locked(self.lock) else []
+        except ValueError as error:
+            raise WheelhouseError(f"what is asked for cannot be used: {error}") from error
+        version = _run([self.python, "-I", "-VV"], f"{self.python} -VV").strip()
+        return hashlib.sha256(json.dumps([*told, version]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Wheelhouse:
-    """A finished house. ``wheels`` maps file name to size in bytes."""
+    """A finished house. ``python`` is the major.minor that its wheels are for, ``wheels`` maps file name to bytes."""
 
     path: Path
     key: str
+    python: str
     wheels: dict[str, int]
 
     @property
@@ -58,38 +85,37 @@ class Wheelhouse:
         return sum(self.wheels.values())
 
 
-def _run(command: Sequence[str]) -> str:
-    """Run a command and return its stdout; a failure carries the last lines it printed."""
+def _run(command: Sequence[str], what: str) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise WheelhouseError(f"{command[0]} cannot be run: {error.strerror}") from error
-    if done.returncode != 0:
-        told = (done.stdout + done.stderr).strip().splitlines()[-_LAST_LINES:]
-        raise WheelhouseError(f"{' '.join(command)} ended with {done.returncode}:\n" + "\n".join(told))
-    return done.stdout
+        return pip.run(command, what)
+    except pip.PipError as error:
+        raise WheelhouseError(str(error)) from error
+
+
+def _manifest(path: Path) -> Wheelhouse | None:
+    try:
+        told = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        return Wheelhouse(path, str(told["key"]), str(told["python"]), dict(told["wheels"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def made_for(path: Path) -> str | None:
+    """Which Python (major.minor) the house's wheels are for; None for a folder of wheels that was filled by hand."""
+    house = _manifest(path)
+    return None if house is None else house.python
 
 
 def read(path: Path) -> Wheelhouse | None:
     """The finished house at ``path``, or None when there is none or a wheel is missing or has another size."""
-    try:
-        told = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        house = Wheelhouse(path, told["key"], dict(told["wheels"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    house = _manifest(path)
+    if house is None or not (path / LOCK).is_file():
         return None
     for name, size in house.wheels.items():
         wheel = path / name
         if not wheel.is_file() or wheel.stat().st_size != size:
             return None
-    return house if (path / LOCK).is_file() else None
-
-
-def wheel_identity(name: str) -> tuple[str, str]:
-    """``(distribution, version)`` of a wheel's file name, the distribution in its normal form (PEP 427, PEP 503)."""
-    parts = name[: -len(".whl")].split("-")
-    if not name.endswith(".whl") or len(parts) not in (5, 6):
-        raise WheelhouseError(f"{name} is not a wheel's file name")
-    return parts[0].replace("_", "-").replace(".", "-").lower(), parts[1]
+    return house
 
 
 def _sha256(path: Path) -> str:
@@ -101,10 +127,10 @@ def _sha256(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _only_one(path: Path) -> Iterator[None]:
-    """Hold the house's lock: two controllers that share a folder must not fill it at once."""
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the folder: two controllers that share it must not fill it at once, and the second one needs only look."""
     path.mkdir(parents=True, exist_ok=True)
-    with (path.parent / f".{path.name}.lock").open("w", encoding="utf-8") as handle:
+    with (path / _HELD).open("w", encoding="utf-8") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
@@ -117,40 +143,79 @@ def build(path: Path, request: Request) -> tuple[Wheelhouse, bool]:
     Raises:
         WheelhouseError: pip could not get or build a wheel.
     """
-    with _only_one(path):
-        key = request.key()
+    key = request.key()
+    with _alone(path):
         house = read(path)
         if house is not None and house.key == key:
             return house, False
-        pip = [request.python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+        house = _manifest(path)
+        _refuse_what_is_no_wheelhouse(path)
         (path / MANIFEST).unlink(missing_ok=True)
+        _drop_damaged(path, house)
         # A wheel left by an earlier request would end in the lock of this one.
-        incoming = path / "incoming"
+        incoming = path / _INCOMING
         shutil.rmtree(incoming, ignore_errors=True)
         incoming.mkdir()
-        found = ["--find-links", str(path), "--dest", str(incoming)]
-        if request.requirements:
-            _run([*pip, "download", "--quiet", *found, *request.requirements])
-        if request.requirements_no_deps:
-            _run([*pip, "download", "--quiet", "--no-deps", *found, *request.requirements_no_deps])
-        for source in [item for item in sorted(incoming.iterdir()) if item.suffix != ".whl"]:
-            _run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(incoming), str(source)])
-            source.unlink()
-        return _finish(path, incoming, key), True
+        _gather(path, incoming, request)
+        return _finish(path, incoming, request, key), True
 
 
-def _finish(path: Path, incoming: Path, key: str) -> Wheelhouse:
+def _drop_damaged(path: Path, house: Wheelhouse | None) -> None:
+    """pip would stop at a wheel that is cut, instead of fetching it again."""
+    for wheel in path.glob("*.whl"):
+        size = None if house is None else house.wheels.get(wheel.name)
+        if not zipfile.is_zipfile(wheel) or size not in (None, wheel.stat().st_size):
+            wheel.unlink()
+
+
+def _refuse_what_is_no_wheelhouse(path: Path) -> None:
+    others = sorted(item.name for item in path.iterdir() if item.suffix != ".whl" and item.name not in _OURS)
+    if others:
+        raise WheelhouseError(f"{path} holds {', '.join(others[:5])}; name a folder for wheels alone")
+
+
+def _gather(path: Path, incoming: Path, request: Request) -> None:
+    pip_ = [request.python, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    indexes = request.source.arguments()
+    found = ["--find-links", str(path), "--dest", str(incoming)]
+    if request.lock is not None:
+        held = path / _ASKED
+        held.write_text(request.lock, encoding="utf-8")
+        runs = [["--no-deps", "--require-hashes", "--requirement", str(held)]]
+    else:
+        held = path / _CONSTRAINTS
+        held.write_text("".join(f"{line}\n" for line in request.constraints), encoding="utf-8")
+        alone = ["--no-deps", *request.requirements_no_deps] if request.requirements_no_deps else []
+        runs = [["--constraint", str(held), *run] for run in (list(request.requirements), alone) if run]
+    for run in runs:
+        _run([*pip_, "download", "--quiet", *indexes, *found, *run], "pip download")
+    for source in [item for item in sorted(incoming.iterdir()) if item.suffix != ".whl"]:
+        _run(
+            [*pip_, "wheel", "--quiet", *indexes, "--no-deps", "--wheel-dir", str(incoming), str(source)],
+            f"making a wheel of {source.name}",
+        )
+        source.unlink()
+
+
+def _finish(path: Path, incoming: Path, request: Request, key: str) -> Wheelhouse:
     """Move the wheels to their place, then write the lock, then the manifest that makes the house whole."""
-    for old in path.glob("*.whl"):
-        old.unlink()
     wheels: dict[str, int] = {}
-    lines = []
+    lines: dict[str, str] = {}
     for wheel in sorted(incoming.iterdir()):
-        distribution, version = wheel_identity(wheel.name)
-        lines.append(f"{distribution}=={version} --hash=sha256:{_sha256(wheel)}\n")
+        name, version = names.wheel_identity(wheel.name)
+        if name in lines:
+            raise WheelhouseError(
+                f"{name} is asked for twice: {lines[name].split()[0]} and {version}; name one of them"
+            )
+        lines[name] = f"{name}=={version} --hash=sha256:{_sha256(wheel)}\n"
         wheels[wheel.name] = wheel.stat().st_size
-        wheel.rename(path / wheel.name)
+        wheel.replace(path / wheel.name)
     incoming.rmdir()
-    (path / LOCK).write_text("".join(lines), encoding="utf-8")
-    (path / MANIFEST).write_text(json.dumps({"key": key, "wheels": wheels}, indent=1) + "\n", encoding="utf-8")
-    return Wheelhouse(path, key, wheels)
+    for old in path.glob("*.whl"):
+        if old.name not in wheels:
+            old.unlink()
+    (path / LOCK).write_text("".join(lines.values()), encoding="utf-8")
+    python = _run([request.python, "-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], request.python)
+    manifest = {"key": key, "python": python.strip(), "wheels": wheels}
+    (path / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    return Wheelhouse(path, key, python.strip(), wheels)

@@ -18,9 +18,9 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.checkpoint.source 
 from ansible_collections.gpuserve.sglang.plugins.module_utils.drafter.ask import MAX_BYTES, Question, ask
 from huggingface_hub import snapshot_download
 
+from lab import hub as hub_server
+from lab.hub import HubServer
 from tests.fixtures import checkpoints as small
-from tests.fixtures import hub_server
-from tests.fixtures.hub_server import HubServer
 
 TOKEN = "hf_abcdefghij"
 

@@ -116,12 +116,12 @@ def test_amounts_and_durations_are_for_persons() -> None:
 @pytest.mark.parametrize(
     ("number", "told"),
     [
-        (errno.ENOSPC, "the disk is full; free some space"),
-        (errno.EDQUOT, "the disk quota is used up; raise the quota"),
-        (errno.EROFS, "the file system is read-only; mount it writable"),
-        (errno.EACCES, "permission denied; let this user write there"),
-        (errno.EIO, "input/output error; look into the kernel log"),
-        (errno.EMFILE, "Too many open files; put that right and run again"),
+        (errno.ENOSPC, "the disk is full; fix: free some space"),
+        (errno.EDQUOT, "the disk quota is used up; fix: raise the quota"),
+        (errno.EROFS, "the file system is read-only; fix: mount it writable"),
+        (errno.EACCES, "permission denied; fix: let this user write there"),
+        (errno.EIO, "input/output error; fix: look into the kernel log"),
+        (errno.EMFILE, "Too many open files; fix: put that right and run again"),
     ],
 )
 def test_errors_of_a_disk_name_it_and_the_fix(number: int, told: str) -> None:

@@ -62,7 +62,7 @@ def test_a_file_that_leads_out_of_the_folder_is_refused(hub: HubServer, model: P
     commit = hub.add("lab/tiny", model).commit
     told = json.dumps([{"type": "file", "path": path, "size": 1, "oid": "0" * 40}]).encode()
     hub.faults.append(lambda handler, _: handler.send(200, told, {}) is None)
-    with pytest.raises(repository.HubError, match="do not trust this endpoint"):
+    with pytest.raises(repository.HubError, match="a path that no model may have; fix: use another endpoint"):
         resolve(hub, revision=commit)
 
 
@@ -83,22 +83,32 @@ def test_patterns_choose_as_huggingface_hub_does() -> None:
 @pytest.mark.parametrize(
     ("name", "revision", "token", "told"),
     [
-        ("lab/absent", "main", TOKEN, "not found (HTTP 404); check the spelling"),
+        ("lab/absent", "main", TOKEN, "not found (HTTP 404); fix: check the spelling"),
         (
             "lab/absent",
             "main",
             None,
-            "access refused (HTTP 401); check the spelling of the repository, or give a token",
+            "access refused (HTTP 401); fix: check the spelling of the repository, or give a token",
         ),
-        ("lab/gated", "main", None, "is gated (HTTP 401); accept the model's terms on its page and give the token"),
-        ("lab/gated", "main", "hf_wrong", "is gated (HTTP 403); accept the model's terms on its page with the account"),
+        (
+            "lab/gated",
+            "main",
+            None,
+            "is gated (HTTP 401); fix: accept the model's terms on its page and give the token",
+        ),
+        (
+            "lab/gated",
+            "main",
+            "hf_wrong",
+            "is gated (HTTP 403); fix: accept the model's terms on its page with the account",
+        ),
         (
             "lab/private",
             "main",
             "hf_wrong",
-            "access refused (HTTP 403); check the spelling of the repository, and that",
+            "access refused (HTTP 403); fix: check the spelling of the repository, and that",
         ),
-        ("lab/gated", "v9", TOKEN, "the repository has no such revision (HTTP 404); correct the revision"),
+        ("lab/gated", "v9", TOKEN, "the repository has no such revision (HTTP 404); fix: correct the revision"),
     ],
 )
 def test_a_refusal_is_a_sentence_with_what_to_do(
@@ -117,9 +127,9 @@ def test_a_hub_that_fails_is_told_apart_from_one_that_refuses(hub: HubServer, mo
     hub.add("lab/tiny", model)
     hub.faults.append(status(503, times=1))
     hub.faults.append(status(429))
-    with pytest.raises(repository.HubError, match=r"HTTP 503; try again later or set the endpoint"):
+    with pytest.raises(repository.HubError, match=r"HTTP 503; fix: try again later or set the endpoint"):
         resolve(hub)
-    with pytest.raises(repository.HubError, match=r"too many requests \(HTTP 429\); wait some minutes"):
+    with pytest.raises(repository.HubError, match=r"too many requests \(HTTP 429\); fix: wait some minutes"):
         resolve(hub)
 
 
@@ -134,7 +144,7 @@ def test_nobody_there() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    with pytest.raises(repository.HubError, match=r"no answer \(.*refused\); check the network"):
+    with pytest.raises(repository.HubError, match=r"no answer \(.*refused\); fix: check the network"):
         repository.resolve("lab/tiny", "main", endpoint, None, 5.0)
 
 

@@ -212,7 +212,7 @@ def test_patterns_choose_and_are_remembered(hub: HubServer, model: Path, from_hu
     assert list(contents(request.dest)) == ["config.json"]
     assert snapshot.plan(request).in_place
     assert missing(snapshot.plan(from_hub)) == [".gitattributes", "model.safetensors", "original/params.json"]
-    with pytest.raises(snapshot.SnapshotError, match="no file that the patterns choose; correct allow_patterns"):
+    with pytest.raises(snapshot.SnapshotError, match="no file that the patterns choose; fix: correct allow_patterns"):
         snapshot.plan(dataclasses.replace(from_hub, allow=("*.gguf",)))
 
 
@@ -348,8 +348,8 @@ def test_a_server_that_announces_another_length_is_told(
     ("code", "header", "told"),
     [
         (404, "EntryNotFound", r"a file of the list is gone \(HTTP 404\)"),
-        (404, "RepoNotFound", r"not found \(HTTP 404\); check the spelling"),
-        (403, "GatedRepo", r"is gated \(HTTP 403\); accept the model's terms"),
+        (404, "RepoNotFound", r"not found \(HTTP 404\); fix: check the spelling"),
+        (403, "GatedRepo", r"is gated \(HTTP 403\); fix: accept the model's terms"),
     ],
 )
 def test_a_repository_that_closes_meanwhile_stops_the_transfer(
@@ -426,6 +426,42 @@ def test_none_believes_the_manifest(hub: HubServer, model: Path, from_hub: snaps
     assert not snapshot.plan(from_hub).in_place
 
 
+def test_a_run_that_dies_between_the_names_and_the_manifest_is_finished_without_a_download(
+    hub: HubServer, model: Path, from_hub: snapshot.Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("lab/tiny", model)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(manifest.Manifest, "write", die)
+        with pytest.raises(KeyboardInterrupt):
+            hold(from_hub)
+    assert contents(from_hub.dest) == contents(model)
+    assert not snapshot.plan(from_hub).answered
+    sent = sum(seen.sent for seen in hub.seen if "/resolve/" in seen.path or seen.store)
+    hold(from_hub)
+    assert snapshot.plan(from_hub).in_place
+    assert sum(seen.sent for seen in hub.seen if "/resolve/" in seen.path or seen.store) == sent
+
+
+def test_the_old_commit_stays_whole_until_the_new_one_is_proved(
+    hub: HubServer, model: Path, tmp_path: Path, from_hub: snapshot.Request
+) -> None:
+    hub.add("lab/tiny", model)
+    hold(from_hub)
+    moved = shutil.copytree(model, tmp_path / "moved")
+    (moved / "model.safetensors").write_bytes(os.urandom(SIZE))
+    (moved / "config.json").write_text("{}\n")
+    second = hub.add("lab/tiny", moved).commit
+    hub.faults.append(altered("model.safetensors"))
+    with pytest.raises(snapshot.SnapshotError, match="came wrong"):
+        hold(dataclasses.replace(from_hub, revision=second))
+    assert contents(from_hub.dest) == contents(model)
+    assert snapshot.plan(from_hub).in_place
+
+
 # --- the disk --------------------------------------------------------------------------------------------------------
 
 
@@ -442,8 +478,8 @@ def test_too_little_space_stops_before_the_first_byte(
     with pytest.raises(snapshot.SnapshotError) as caught:
         hold(dataclasses.replace(from_hub, reserve_bytes=2_000_000_000))
     assert str(caught.value) == (
-        f"{from_hub.dest} has 1.2 GB free; 1.0 MB are missing and 2.0 GB stay in reserve; free 772 MB there or choose "
-        "another folder"
+        f"{from_hub.dest} has 1.2 GB free; 1.0 MB are missing and 2.0 GB stay in reserve; fix: free 772 MB there "
+        "or choose another folder"
     )
     assert not any("/resolve/" in seen.path for seen in hub.seen)
     hold(dataclasses.replace(from_hub, reserve_bytes=0))
@@ -470,7 +506,9 @@ def test_what_is_staged_is_not_counted_as_missing(hub: HubServer, model: Path, f
 
 def test_a_file_in_the_way_is_named(model: Path, tmp_path: Path) -> None:
     (tmp_path / "dest").write_text("a file")
-    with pytest.raises(snapshot.SnapshotError, match=r"dest/\.gpuserve.*a part of the path is a file; choose another"):
+    with pytest.raises(
+        snapshot.SnapshotError, match=r"dest/\.gpuserve.*a part of the path is a file; fix: choose another"
+    ):
         hold(snapshot.Request(tmp_path / "dest", source=model))
     (tmp_path / "other" / "config.json").mkdir(parents=True)
     with pytest.raises(snapshot.SnapshotError, match=r"other/config\.json is a folder"):

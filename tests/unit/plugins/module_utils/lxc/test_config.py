@@ -309,6 +309,31 @@ def test_a_foreign_rule_before_a_mount_entry_in_our_form_stays() -> None:
     assert change(text, [], "dev") == PLAIN + "lxc.cgroup2.devices.allow: c 226:0 rw\n"
 
 
+def test_a_foreign_dynamic_rule_before_a_mount_entry_in_our_form_stays() -> None:
+    text = (
+        PLAIN
+        + "lxc.cgroup2.devices.allow: c 240:5 rw\n"
+        + "".join(
+            f"lxc.mount.entry: /dev/{name} dev/{name} none bind,create=file 0 0\n" for name in ("nvidia-uvm", "apex_0")
+        )
+    )
+    assert change(text, [], "dev") == (
+        PLAIN
+        + "lxc.cgroup2.devices.allow: c 240:5 rw\nlxc.mount.entry: /dev/apex_0 dev/apex_0 none bind,create=file 0 0\n"
+    )
+
+
+def test_an_environment_line_does_not_part_a_pair() -> None:
+    # Proxmox VE moves it before all other raw lines at its next write.
+    text = change(PLAIN, nodes(0), "cgroup").replace("rw\nlxc.mount", "rw\nlxc.environment.runtime: A=1\nlxc.mount")
+    assert change(text, nodes(0), "cgroup") == text
+    assert change(text, [], "cgroup", majors=MOVED) == PLAIN + "lxc.environment.runtime: A=1\n" * 4
+
+
+def test_raw_lines_stand_at_the_end_of_the_live_section() -> None:
+    assert change(PLAIN + SNAPSHOT, nodes(0), "cgroup").startswith(PLAIN + "lxc.cgroup2.devices.allow: c 195:0 rw\n")
+
+
 def test_no_whole_major_is_left_when_one_gpu_of_two_is_granted() -> None:
     text = change(PLAIN + "lxc.cgroup2.devices.allow: c 195:* rwm\n", nodes(0), "cgroup")
     assert covering_rule(text, "proxmox", "195:0") == "lxc.cgroup2.devices.allow: c 195:0 rw"

@@ -61,6 +61,7 @@ def test_guests_of_the_whole_cluster_are_known(cluster: Path) -> None:
         "300": ("lxc", "pve2"),
     }
     assert guests.all["200"].path == str(cluster / "lxc/200.conf")
+    assert guests.all["300"].path == str(cluster / "nodes/pve2/lxc/300.conf")
     assert guests.containers_here() == ["9", "200"]
 
 

@@ -117,6 +117,11 @@ def test_an_unprivileged_container_is_proved_from_inside(world: World) -> None:
     assert statuses(world.look(), ".refused.") == {"lxc_gpu.200.refused./dev/null": "pass"}
 
 
+def test_a_privileged_container_could_make_the_node_that_it_lacks(world: World) -> None:
+    world.denied, world.inside = "ENXIO", {"/dev/null": "absent"}
+    assert statuses(world.look(), ".refused.") == {"lxc_gpu.200.refused./dev/null": "fail"}
+
+
 def test_a_stopped_container_is_named_and_not_asked(world: World) -> None:
     world.state = State(False)
     found = world.look()
