@@ -1,27 +1,16 @@
 # Copyright (c) 2026, gpuserve contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The proof after a start: the server came up, says what was asked of it, and its speculation is accepted."""
+"""The proof after a start: the server does what was asked of it, and its speculation is accepted."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.gpuserve.sglang.plugins.module_utils import unit
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import FAIL, PASS, SKIPPED, Check
-from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.api import Generation, Server
-
-# /health generates a token, which takes about a second on a small machine.
-HEALTH_LIMIT_S = 10.0
-_PAUSE_S = 0.5
-_JOURNAL_LINES = 25
-
-
-class NotReady(Exception):
-    """The server did not come up; the text carries the end of its journal."""
+from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.api import Generation
 
 
 @dataclass(frozen=True)
@@ -31,44 +20,6 @@ class Expected:
     algorithm: str | None
     numbers: Mapping[str, int]
     accept_length_floor: float
-
-
-def wait_until_ready(
-    server: Server, unit_name: str | None, timeout: float, sleep: Callable[[float], None] = time.sleep
-) -> float:
-    """Wait until the server answers, and no longer than its unit lives.
-
-    Returns:
-        How long it took, in seconds.
-
-    Raises:
-        NotReady: the unit ended or was started again by systemd, or ``timeout`` seconds went by.
-        UnitError: systemd could not be asked, or has no such unit.
-    """
-    start = time.monotonic()
-    restarts: int | None = None
-    while True:
-        healthy = server.healthy(HEALTH_LIMIT_S)
-        waited = time.monotonic() - start
-        if unit_name is not None:
-            state = unit.state(unit_name)
-            restarts = state.restarts if restarts is None else restarts
-            if state.ended or state.restarts > restarts:
-                # A unit that ends while its address answers was most likely refused that address.
-                other = f" Something else answers at {server.url}: end it first." if healthy else ""
-                raise NotReady(
-                    f"{unit_name} ended after {waited:.0f} s instead of serving (systemd says {state.active}, "
-                    f"{state.result}).{other}{_tail(unit_name)}"
-                )
-        if healthy:
-            return waited
-        if waited > timeout:
-            raise NotReady(f"{server.url} did not answer within {timeout:.0f} s.{_tail(unit_name)}")
-        sleep(_PAUSE_S)
-
-
-def _tail(unit_name: str | None) -> str:
-    return "" if unit_name is None else f" Its last lines:\n{unit.journal_tail(unit_name, _JOURNAL_LINES)}"
 
 
 def judge(expected: Expected, in_effect: Mapping[str, Any], generation: Generation) -> list[Check]:

@@ -1,43 +1,79 @@
 # Copyright (c) 2026, gpuserve contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What systemd says of a unit, and the end of its journal."""
+"""What systemd says of a unit, its journal, and its processes."""
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 _LIMIT_S = 20
+_PROPERTIES = (
+    "LoadState",
+    "ActiveState",
+    "SubState",
+    "Result",
+    "NRestarts",
+    "InvocationID",
+    "ExecMainStartTimestampMonotonic",
+    "ExecMainExitTimestampMonotonic",
+    "ControlGroup",
+)
+_CGROUPS = Path("/sys/fs/cgroup")
+_PROC = Path("/proc")
+# systemd says a handful of lines for each run.
+_SPOKEN_LINES = 500
+# State LISTEN of a socket (include/net/tcp_states.h of the kernel).
+_LISTENING = "0A"
 
 
 @dataclass(frozen=True)
 class UnitState:
-    """``active`` is ActiveState; ``restarts`` counts how often systemd started it again by itself."""
+    """``active`` is ActiveState; ``restarts`` counts how often systemd started it again by itself.
+
+    ``run`` names its last run in the journal, ``began`` and ``exited`` are when its main process did, in seconds of the
+    monotonic clock (None where systemd does not tell), ``control_group`` is empty when nothing runs.
+    """
 
     active: str
     sub: str
     result: str
     restarts: int
+    run: str = ""
+    began: float | None = None
+    exited: float | None = None
+    control_group: str = ""
 
     @property
     def ended(self) -> bool:
         """Its process ended: for good, or until systemd starts it again."""
         return self.active in ("failed", "inactive") or self.sub == "auto-restart"
 
+    @property
+    def lasted(self) -> float | None:
+        """How long its main process has run, or ran, in seconds."""
+        if self.began is None:
+            return None
+        ended = self.exited is not None and self.exited >= self.began
+        return max(0.0, (self.exited if ended and self.exited else time.monotonic()) - self.began)
+
 
 class UnitError(Exception):
     """systemd could not be asked, or has no such unit."""
 
 
-def _ask(command: Sequence[str]) -> str:
+def _ask(command: Sequence[str]) -> bytes:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_LIMIT_S, check=False)
+        return subprocess.run(command, capture_output=True, timeout=_LIMIT_S, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UnitError(f"{' '.join(command)}: {error}") from error
-    # A journal may hold anything, also bytes that are no text.
-    return done.stdout.decode("utf-8", "replace")
 
 
 def state(unit: str) -> UnitState:
@@ -46,7 +82,7 @@ def state(unit: str) -> UnitState:
     Raises:
         UnitError: there is no systemd that answers, or it has no such unit.
     """
-    told = _ask(["systemctl", "show", unit, "--property=LoadState,ActiveState,SubState,Result,NRestarts"])
+    told = _ask(["systemctl", "show", unit, f"--property={','.join(_PROPERTIES)}"]).decode("utf-8", "replace")
     values = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
     if "ActiveState" not in values:
         raise UnitError(f"systemd tells nothing of the unit {unit}; see what systemctl status {unit} says")
@@ -55,14 +91,103 @@ def state(unit: str) -> UnitState:
         raise UnitError(f"there is no unit {unit}; install it first (role sglang_server)")
     restarts = values.get("NRestarts", "")
     return UnitState(
-        values["ActiveState"],
-        values.get("SubState", ""),
-        values.get("Result", ""),
-        int(restarts) if restarts.isdigit() else 0,
+        active=values["ActiveState"],
+        sub=values.get("SubState", ""),
+        result=values.get("Result", ""),
+        restarts=int(restarts) if restarts.isdigit() else 0,
+        run=values.get("InvocationID", ""),
+        began=_seconds(values.get("ExecMainStartTimestampMonotonic", "")),
+        exited=_seconds(values.get("ExecMainExitTimestampMonotonic", "")),
+        control_group=values.get("ControlGroup", ""),
     )
 
 
-def journal_tail(unit: str, lines: int) -> str:
-    """The last lines that the unit wrote, or a line that says that there are none."""
-    told = _ask(["journalctl", f"--unit={unit}", f"--lines={lines}", "--output=cat", "--no-pager", "--quiet"]).strip()
-    return told or f"(the journal has no line of {unit})"
+def _seconds(microseconds: str) -> float | None:
+    return int(microseconds) / 1e6 if microseconds.isdigit() and int(microseconds) else None
+
+
+def journal(unit: str, run: str, lines: int) -> bytes:
+    """The last lines that one run of the unit wrote, with what systemd said of it; of any run when ``run`` is empty.
+
+    Raises:
+        UnitError: there is no journal that could be asked.
+    """
+    # As much as the journal takes in one line is more than journalctl shows without --all.
+    command = ["journalctl", f"--lines={lines}", "--output=cat", "--all", "--no-pager", "--quiet"]
+    if run:
+        return _ask([*command, f"_SYSTEMD_INVOCATION_ID={run}", "+", f"INVOCATION_ID={run}"])
+    return _ask([*command, f"--unit={unit}"])
+
+
+def flush_journal() -> None:
+    """Wait until the journal has taken in what was written so far: the last words of a process come last."""
+    # Whoever may not ask for that reads what is there.
+    with suppress(UnitError):
+        _ask(["journalctl", "--sync"])
+
+
+def runs(unit: str) -> list[str]:
+    """The runs of a unit that systemd spoke of lately, the oldest first.
+
+    Raises:
+        UnitError: there is no journal that could be asked.
+    """
+    shown = ["--output=json", "--output-fields=INVOCATION_ID", "--quiet"]
+    said = _ask(["journalctl", f"--lines={_SPOKEN_LINES}", *shown, "_PID=1", f"UNIT={unit}"])
+    found: dict[str, None] = {}
+    for line in said.splitlines():
+        with suppress(ValueError):
+            run = json.loads(line).get("INVOCATION_ID")
+            if isinstance(run, str):
+                found[run] = None
+    return list(found)
+
+
+def processes(control_group: str) -> list[int]:
+    """The processes in a control group; none when it cannot be read."""
+    try:
+        told = (_CGROUPS / control_group.lstrip("/") / "cgroup.procs").read_text(encoding="ascii")
+    except OSError:
+        return []
+    return [int(pid) for pid in told.split()]
+
+
+def command(pid: int) -> str:
+    """The name of a process, empty when it is gone."""
+    try:
+        return (_PROC / str(pid) / "comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def listeners(port: int) -> list[int]:
+    """The processes that listen on a TCP port, as far as they can be seen."""
+    sockets = set()
+    for table in ("tcp", "tcp6"):
+        try:
+            rows = (_PROC / "net" / table).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            fields = row.split()
+            if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
+                sockets.add(f"socket:[{fields[9]}]")
+    found = []
+    for folder in _PROC.iterdir():
+        if sockets and re.fullmatch(r"\d+", folder.name) and sockets & set(_open_files(folder)):
+            found.append(int(folder.name))
+    return found
+
+
+def _open_files(process: Path) -> list[str]:
+    files = []
+    try:
+        for file in (process / "fd").iterdir():
+            # A file may be closed at any time.
+            try:
+                files.append(str(file.readlink()))
+            except OSError:
+                continue
+    except OSError:
+        return files
+    return files

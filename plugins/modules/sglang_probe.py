@@ -9,7 +9,8 @@ module: sglang_probe
 short_description: Prove that a server serves and that its speculation is accepted
 version_added: 0.1.0
 description:
-  - Waits until the server answers, and ends at once with the end of the journal when its unit ends.
+  - Waits until the server answers, and ends at once with the cause when its unit ends. M(gpuserve.sglang.sglang_ready)
+    before it shows how far the start is.
   - Compares the arguments in effect with those asked for, generates a completion and judges its accept length.
 author:
   - gpuserve contributors (@gpuserve)
@@ -85,6 +86,10 @@ accept_length:
   description: Tokens per step of the base model, its own included. Null without speculation.
   returned: when it answered
   type: float
+diagnosis:
+  description: Why the unit ended, as M(gpuserve.sglang.sglang_diagnose) returns it. Null without O(unit).
+  returned: when it did not answer
+  type: dict
 checks:
   description: What was looked at, each with C(id), C(status), C(expected), C(actual), C(fix) and C(source).
   returned: when it answered
@@ -97,7 +102,8 @@ summary:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils import checks, probe, unit
+from ansible_collections.gpuserve.sglang.plugins.module_utils import checks, probe, ready, unit
+from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis import matcher
 from ansible_collections.gpuserve.sglang.plugins.module_utils.engine import api
 
 
@@ -126,10 +132,13 @@ def main() -> None:
         module.fail_json(msg=f"numbers must map names to whole numbers, found {params['numbers']}")
     expected = probe.Expected(params["algorithm"], numbers, params["accept_length_floor"])
     try:
-        ready_after = probe.wait_until_ready(server, params["unit"], params["timeout"])
+        ready_after = ready.wait(server, params["unit"], params["timeout"])
         in_effect = api.effective(server.info())
         generation = server.generate(params["prompt"], params["max_new_tokens"])
-    except (probe.NotReady, unit.UnitError, api.ApiError) as error:
+    except ready.NotReady as error:
+        diagnosis = None if error.diagnosis is None else matcher.as_dict(error.diagnosis)
+        module.fail_json(msg=str(error), diagnosis=diagnosis)
+    except (unit.UnitError, api.ApiError) as error:
         module.fail_json(msg=str(error))
     judged = probe.judge(expected, in_effect, generation)
     result = {
