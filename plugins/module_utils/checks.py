@@ -49,6 +49,20 @@ def as_dicts(checks: Sequence[Check]) -> list[dict[str, str]]:
     return [asdict(check) for check in checks]
 
 
+def from_dicts(told: object) -> list[Check]:
+    """The checks out of what a module returned.
+
+    Raises:
+        ValueError: these are no checks.
+    """
+    if not isinstance(told, Sequence) or isinstance(told, str):
+        raise ValueError(f"expected a list of checks, not {type(told).__name__}")
+    try:
+        return [Check(**{str(name): str(value) for name, value in item.items()}) for item in told]
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"expected a list of checks: {error}") from error
+
+
 def summary(subject: str, checks: Sequence[Check]) -> str:
     """One sentence: how many checks of each status, so that skipped ones are seen."""
     counts = {status: sum(check.status == status for check in checks) for status in STATUSES}
@@ -67,3 +81,9 @@ def failure_message(subject: str, checks: Sequence[Check], fail_on: str = FAIL) 
     """The text a failing module shows: the summary, then a line for each check that stopped it."""
     lines = [check.sentence() for check in failing(checks, fail_on)]
     return "\n".join([summary(subject, checks), *lines])
+
+
+def table(checks: Sequence[Check]) -> list[str]:
+    """A line for each check: status, id and what was found, in columns."""
+    widest = max((len(check.id) for check in checks), default=0)
+    return [f"{check.status:<8}{check.id:<{widest + 2}}{check.actual}" for check in checks]

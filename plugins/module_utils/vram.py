@@ -20,9 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from .checkpoint.config import Config
-from .checkpoint.errors import CheckpointError
+from .checkpoint.errors import CheckpointError, NotReadError
 from .checkpoint.hub import Limits, open_source
-from .checkpoint.reader import Checkpoint, read_checkpoint
+from .checkpoint.reader import read_checkpoint
 from .checkpoint.safetensors import Tensor
 from .checkpoint.source import Cost
 from .checks import FAIL, PASS, SKIPPED, WARN, Check, summary
@@ -32,7 +32,6 @@ GIB = 2**30
 MAX_BYTES = 128_000_000
 MAX_REQUESTS = 1_000
 FP8 = ("fp8_e4m3", "fp8_e5m2")
-MLA_DRAFTERS = ("Eagle3DeepseekV2ForCausalLM",)
 
 # What each rank of a tensor-parallel group holds whole. SGLang 0.5.20 srt/models/deepseek_v2.py (the projections into
 # the latent and the router are ReplicatedLinear), llama_eagle3.py (fc is a plain Linear), srt/layers/layernorm.py.
@@ -213,10 +212,25 @@ def kv_bytes(config: Config, tp: int, element: int) -> int:
     if rank is not None:
         return layers * (rank + config.need("qk_rope_head_dim")) * element
     heads = config.need("num_attention_heads")
-    size = config.integer("head_dim") or config.need("hidden_size") // heads
+    size = config.integer("head_dim") or max(1, config.need("hidden_size") // heads)
     value = config.integer("v_head_dim") or size
     shared = config.integer("num_key_value_heads") or heads
     return layers * max(1, shared // tp) * (size + value) * element
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is read of one model: where, its config, the language model's part of that, and its weights."""
+
+    source: Mapping[str, str]
+    config: Config
+    text: Config
+    weights: Weights
+
+    def per_gpu(self, tp: int) -> int:
+        """Bytes of weights on one of ``tp`` GPUs. Raises ConfigError."""
+        heads = None if self.text.integer("kv_lora_rank") is not None else self.text.integer("num_key_value_heads")
+        return self.weights.per_gpu(tp, heads)
 
 
 def plan(question: Question) -> Answer:
@@ -227,45 +241,65 @@ def plan(question: Question) -> Answer:
     if question.tp_size < 1:
         raise ValueError(f"{question.variable('tp_size')} is {question.tp_size}; set it to 1 or more")
     cost = Cost()
-    limits = Limits(MAX_BYTES, MAX_REQUESTS, time.monotonic() + question.timeout)
+    checks, models = read_models(question, cost)
+    more, sum_ = work_out(question, models) if all(check.status == PASS for check in checks) else ([], None)
+    if sum_ is None and not more:
+        reason = "not worked out: see the other checks"
+        more = [Check("vram.fit", SKIPPED, "weights and cache that fit into the GPUs", reason)]
+    told = {
+        role: {**model.source, **asdict(model.weights), "per_gpu_even": -(-model.weights.total // question.tp_size)}
+        for role, model in models.items()
+    }
     subject = f"base {question.base}" + (f" with drafter {question.drafter}" if question.drafter else "")
-    subject += f" on {question.tp_size} GPUs"
+    return Answer(f"{subject} on {question.tp_size} GPUs", (*checks, *more), sum_, told, cost)
+
+
+def read_models(question: Question, cost: Cost) -> tuple[list[Check], dict[str, Model]]:
+    """Base and drafter by role, and a check for each; those that could not be read are missing."""
+    limits = Limits(MAX_BYTES, MAX_REQUESTS, time.monotonic() + question.timeout)
     checks: list[Check] = []
-    read: dict[str, tuple[Checkpoint, Weights]] = {}
-    told: dict[str, Mapping[str, object]] = {}
+    models: dict[str, Model] = {}
     for role, value, revision in (
         ("base", question.base, question.base_revision),
         ("drafter", question.drafter, question.drafter_revision),
     ):
         if value is None:
             continue
-        variable = question.variable(role)
+        id, variable = f"{role}.readable", question.variable(role)
         try:
             source = open_source(value, revision, variable, question.endpoint, question.token, cost, limits)
             checkpoint = read_checkpoint(source, role)
             text = checkpoint.config.text_part
             own = role == "base" or _keeps_embedding(text) or question.algorithm == "STANDALONE"
             weights = weigh(checkpoint.tensors.items(), text.layers, own)
-            kv_bytes(text, question.tp_size, 2)
+            model = Model(source.describe(), checkpoint.config, text, weights)
+            # Whatever the sum asks of the config, asked here, where a bad value has a name.
+            _numbers(model, question)
+        except NotReadError as error:
+            checks.append(Check(id, SKIPPED, f"{variable}: {error.expected}", error.found))
         except CheckpointError as error:
-            checks.append(Check(f"{role}.readable", FAIL, f"{variable}: {error.expected}", error.found, error.fix))
-            continue
-        read[role] = (checkpoint, weights)
-        told[role] = {**source.describe(), **asdict(weights), "per_gpu_even": -(-weights.total // question.tp_size)}
-        checks.append(
-            Check(f"{role}.readable", PASS, f"{variable}: readable headers", f"{weights.total} bytes of weights")
-        )
-    if any(check.status == FAIL for check in checks):
-        reason = "not worked out: see the failed checks"
-        checks.append(Check("vram.fit", SKIPPED, "weights and cache that fit into the GPUs", reason))
-        return Answer(subject, tuple(checks), None, told, cost)
+            checks.append(Check(id, FAIL, f"{variable}: {error.expected}", error.found, error.fix))
+        else:
+            models[role] = model
+            found = f"{weights.total} bytes of weights"
+            checks.append(Check(id, PASS, f"{variable}: readable headers", found))
+    return checks, models
+
+
+def _numbers(model: Model, question: Question) -> None:
+    model.text.integer("num_attention_heads")
+    model.text.context()
+    model.per_gpu(question.tp_size)
+    kv_bytes(model.text, question.tp_size, _element(model.text, question.kv_cache_dtype))
+
+
+def work_out(question: Question, models: Mapping[str, Model]) -> tuple[list[Check], Plan | None]:
+    """The sum, judged; no plan without GPUs."""
     gpus = _gpus(question)
-    checks.append(gpus)
     if gpus.status in (FAIL, SKIPPED):
-        return Answer(subject, tuple(checks), None, told, cost)
-    sum_ = _sum(question, read)
-    checks += _judge(question, read, sum_)
-    return Answer(subject, tuple(checks), sum_, told, cost)
+        return [gpus], None
+    sum_ = _sum(question, models)
+    return [gpus, *_judge(question, models, sum_)], sum_
 
 
 def _keeps_embedding(config: Config) -> bool:
@@ -295,29 +329,28 @@ def _element(config: Config, kv_cache_dtype: str) -> int:
     return 1 if kv_cache_dtype in FP8 else 2
 
 
-def _sum(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]]) -> Plan:
+def _sum(question: Question, models: Mapping[str, Model]) -> Plan:
     tp, assumed = question.tp_size, question.assumptions
-    base, base_weights = read["base"]
-    text = base.config.text_part
-    element = _element(text, question.kv_cache_dtype)
+    base, drafter = models["base"], models.get("drafter")
+    element = _element(base.text, question.kv_cache_dtype)
     memory = sorted(question.gpus, reverse=True)[tp - 1]
-    before = memory - assumed.context
+    before = max(0, memory - assumed.context)
     share = int(before * question.mem_fraction)
-    held = base_weights.per_gpu(tp, _kv_heads(text))
-    per_token = kv_bytes(text, tp, element)
+    held = base.per_gpu(tp)
+    per_token = kv_bytes(base.text, tp, element)
     without = max(0, share - held - assumed.load) // per_token
     drafter_held = drafter_token = 0
     counted = per_token
-    if "drafter" in read:
-        drafter, drafter_weights = read["drafter"]
-        own = drafter.config.text_part
-        drafter_held = drafter_weights.per_gpu(tp, _kv_heads(own))
-        drafter_token = kv_bytes(own, tp, element)
+    needed = assumed.graphs
+    if drafter is not None:
+        needed = assumed.graphs_with_drafter
+        drafter_held = drafter.per_gpu(tp)
+        drafter_token = kv_bytes(drafter.text, tp, element)
         # The engine counts a draft layer as one of the base's, except for DFLASH, whose cache it knows.
-        counted += drafter_token if question.algorithm == "DFLASH" else per_token * own.layers // kv_layers(text)[0]
+        layers = per_token * drafter.text.layers // kv_layers(base.text)[0]
+        counted += drafter_token if question.algorithm == "DFLASH" else layers
     cache = max(0, share - held - drafter_held - assumed.load)
     tokens = cache // counted
-    needed = assumed.graphs_with_drafter if "drafter" in read else assumed.graphs
     needed += assumed.activations + (assumed.images if base.config.has("vision_config") else 0)
     # Where the drafter's cache is larger than it was counted, the difference comes from what stays outside.
     needed += max(0, tokens * (per_token + drafter_token - counted))
@@ -334,17 +367,13 @@ def _sum(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]]) -> 
         kv_per_token_counted=counted,
         max_total_tokens=tokens,
         tokens_without_drafter=without,
-        largest_context=min(tokens, text.context()),
+        largest_context=min(tokens, base.text.context()),
         outside=before - share,
         needed_outside=needed,
     )
 
 
-def _kv_heads(config: Config) -> int | None:
-    return None if config.integer("kv_lora_rank") is not None else config.integer("num_key_value_heads")
-
-
-def _judge(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]], sum_: Plan) -> list[Check]:
+def _judge(question: Question, models: Mapping[str, Model], sum_: Plan) -> list[Check]:
     fraction = question.variable("mem_fraction")
     taken = sum_.base_weights + sum_.drafter_weights + sum_.load
     fits = taken < sum_.share
@@ -357,16 +386,16 @@ def _judge(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]], s
     if fits:
         checks.append(Check("vram.weights", PASS, expected, found, "", source))
     else:
-        checks.append(Check("vram.weights", FAIL, expected, found, _room(question, read, taken), source))
+        checks.append(Check("vram.weights", FAIL, expected, found, _room(question, models, taken), source))
         reason = "the weights alone do not fit"
         return [*checks, Check("vram.tokens", SKIPPED, "room for the context", reason, "", source)]
-    text = read["base"][0].config.text_part
+    text = models["base"].text
     asked = question.context_length
     wanted = asked if asked is not None else text.context()
     expected = f"room for one request of {wanted} tokens" + ("" if asked is not None else ", the base's own limit")
     found = f"{sum_.max_total_tokens} tokens at {sum_.kv_per_token_counted} bytes each"
     cost = sum_.tokens_without_drafter - sum_.max_total_tokens
-    if "drafter" in read:
+    if "drafter" in models:
         found += f" (the drafter costs {cost} tokens)"
     if sum_.max_total_tokens >= wanted:
         checks.append(Check("vram.tokens", PASS, expected, found, "", source))
@@ -387,25 +416,20 @@ def _judge(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]], s
     return checks
 
 
-def _room(question: Question, read: Mapping[str, tuple[Checkpoint, Weights]], taken: int) -> str:
+def _room(question: Question, models: Mapping[str, Model], taken: int) -> str:
     """The shortest way to make the weights fit."""
-    needed = int(taken / question.mem_fraction) + question.assumptions.context
-    base, weights = read["base"]
-    heads = base.config.text_part.integer("num_attention_heads") or 0
+    assumed, tp = question.assumptions, question.tp_size
+    base = models["base"]
+    share = int((sorted(question.gpus, reverse=True)[tp - 1] - assumed.context) * question.mem_fraction)
     ways = []
-    if "drafter" in read:
-        alone = taken - read["drafter"][1].per_gpu(question.tp_size, _kv_heads(read["drafter"][0].config.text_part))
-        memory = sorted(question.gpus, reverse=True)[question.tp_size - 1]
-        if alone < int((memory - question.assumptions.context) * question.mem_fraction):
-            ways.append(f"leave {question.variable('drafter')} unset")
-    memory = min(question.gpus)
-    for tp in (2, 4, 8, 16, 32, 64):
-        if tp > question.tp_size and heads % tp == 0:
-            held = weights.per_gpu(tp, _kv_heads(base.config.text_part)) + question.assumptions.load
-            if held < int((memory - question.assumptions.context) * question.mem_fraction):
-                ways.append(f"split it over {tp} such GPUs ({question.variable('tp_size')} {tp})")
-                break
-    ways.append(f"take GPUs of more than {_gib(needed)} each")
+    if "drafter" in models and taken - models["drafter"].per_gpu(tp) < share:
+        ways.append(f"leave {question.variable('drafter')} unset")
+    heads = base.text.integer("num_attention_heads") or 0
+    for more in (2, 4, 8, 16, 32, 64):
+        if more > tp and heads % more == 0 and base.per_gpu(more) + assumed.load < share:
+            ways.append(f"split it over {more} such GPUs ({question.variable('tp_size')} {more})")
+            break
+    ways.append(f"take GPUs of more than {_gib(int(taken / question.mem_fraction) + assumed.context)} each")
     return ", or ".join(ways)
 
 

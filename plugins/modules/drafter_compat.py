@@ -27,7 +27,7 @@ options:
   drafter:
     description:
       - The drafter, written like O(base).
-      - Without it only the base is read and judged.
+      - Without it only the base is read and judged, for V(EAGLE) and V(NEXTN) also whether it can draft for itself.
     type: str
   base_revision:
     description: The base's branch, tag or commit on the Hub.

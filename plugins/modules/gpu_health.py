@@ -143,6 +143,12 @@ options:
       - Seconds that one question to the driver, or one phase of O(level=deep), may take.
     type: int
     default: 60
+  fail_on:
+    description:
+      - Which checks make the module fail. V(warn) stops at warnings and failures.
+    type: str
+    choices: [fail, warn, never]
+    default: fail
 attributes:
   check_mode:
     description: Can run in check mode and return changed status prediction without modifying target.
@@ -308,6 +314,7 @@ def main() -> None:
             "xid_window": {"type": "int", "default": 0},
             "ignore": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 60},
+            "fail_on": {"type": "str", "choices": ["fail", "warn", "never"], "default": "fail"},
         },
         supports_check_mode=True,
     )
@@ -336,8 +343,9 @@ def main() -> None:
         "ignored": [check.id for check in ignored],
         "gpus": list(health.gpus),
     }
-    if failing(stopping):
-        module.fail_json(msg=failure_message(SUBJECT, stopping), **result)
+    fail_on = module.params["fail_on"]
+    if failing(stopping, fail_on):
+        module.fail_json(msg=failure_message(SUBJECT, stopping, fail_on), **result)
     module.exit_json(**result)
 
 

@@ -58,6 +58,12 @@ options:
       - For each flag the variable in which it was set. Messages name that variable beside the flag.
     type: dict
     default: {}
+  fail_on:
+    description:
+      - Which checks make the module fail. V(warn) stops at warnings and failures.
+    type: str
+    choices: [fail, warn, never]
+    default: fail
 attributes:
   check_mode:
     description: Never changes anything, so check mode runs the same way.
@@ -127,7 +133,12 @@ summary:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failure_message, summary
+from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import (
+    as_dicts,
+    failing,
+    failure_message,
+    summary,
+)
 from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.arguments import judge, secrets_in
 
 
@@ -141,12 +152,15 @@ def main() -> None:
             "allow_adjusted": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 120},
             "names": {"type": "dict", "default": {}},
+            "fail_on": {"type": "str", "choices": ["fail", "warn", "never"], "default": "fail"},
         },
         supports_check_mode=True,
     )
     module.no_log_values.update(secrets_in(module.params["args"]))
+    options = dict(module.params)
+    fail_on = options.pop("fail_on")
     try:
-        judgement = judge(**module.params)
+        judgement = judge(**options)
     except ValueError as error:
         module.fail_json(msg=str(error))
     result = {
@@ -158,8 +172,8 @@ def main() -> None:
         "checks": as_dicts(judgement.checks),
         "summary": summary("SGLang arguments", judgement.checks),
     }
-    if not judgement.valid:
-        module.fail_json(msg=failure_message("SGLang arguments", judgement.checks), **result)
+    if failing(judgement.checks, fail_on):
+        module.fail_json(msg=failure_message("SGLang arguments", judgement.checks, fail_on), **result)
     module.exit_json(**result)
 
 

@@ -19,7 +19,7 @@ from ..checks import FAIL, PASS, SKIPPED, Check, summary
 from ..engine.packages import site_packages_of
 from ..engine.source import read_engine
 from ..engine.versions import parse_version
-from .identity import algorithm, base_class, model_type, release
+from .identity import algorithm, base_class, built_in_head, model_type, release
 from .judge import apply, judge
 from .layers import captured_layers
 from .pair import Pair, Request
@@ -113,6 +113,8 @@ def ask(question: Question) -> Answer:
         kinds = (("base.architecture", partial(base_class, request=request)), _model_type("base", request))
         checks += apply(kinds, base)
     if question.drafter is None:
+        if base is not None and request.method == "EAGLE":
+            checks += apply((("drafter.mtp_layer", built_in_head),), Pair(base, base, request))
         checks.append(Check("drafter.fit", SKIPPED, "a drafter that fits the base", "no drafter is set"))
     else:
         subject = f"drafter {question.drafter} on {subject}"

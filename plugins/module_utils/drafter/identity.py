@@ -237,17 +237,20 @@ def features(pair: Pair) -> list[Check]:
 
 
 def built_in_head(pair: Pair) -> list[Check]:
-    """EAGLE with a base class as drafter loads its multi-token-prediction layer: there must be one.
+    """EAGLE with a base class as drafter, or none at all, loads a multi-token-prediction layer: there must be one.
 
     SGLang srt/configs/model_config.py _config_draft_model rewrites the class; deepseek_nextn.py reads the layer
     behind the last one.
     """
     request, config = pair.request, pair.drafter.config.text_part
     id, source = "drafter.mtp_layer", request.where("srt/configs/model_config.py _config_draft_model")
-    expected = "a multi-token-prediction layer in the drafter, which EAGLE loads from a base checkpoint"
+    expected = f"a multi-token-prediction layer in {pair.drafter.source.label}, which {request.method} drafts with"
+    fix = f"set {request.variable('drafter')} to a drafter made for this base"
     declared = config.integer("num_nextn_predict_layers", minimum=0)
     if declared is None:
         return [skipped(id, expected, f"num_nextn_predict_layers is not in {config.where}", source)]
+    if not declared:
+        return [Check(id, "fail", expected, f"num_nextn_predict_layers 0 in {config.where}", fix, source)]
     last = config.layers
     behind = re.compile(rf"(^|\.)layers\.{last}\.|(^|\.)mtp\.")
     names = pair.drafter.weight_map if pair.drafter.weight_map is not None else pair.drafter.tensors
@@ -255,10 +258,10 @@ def built_in_head(pair: Pair) -> list[Check]:
     return [
         verdict(
             id,
-            bool(declared) and held,
+            held,
             expected,
             f"num_nextn_predict_layers {declared}, {'some' if held else 'no'} tensors of such a layer",
-            f"set {request.variable('drafter')} to a drafter made for this base",
+            fix,
             source,
         )
     ]

@@ -84,7 +84,7 @@ def plan(request: Request) -> Plan:
     if request.source is not None:
         if not (request.source / "config.json").is_file():
             what = "has no config.json" if request.source.is_dir() else "does not exist"
-            raise SnapshotError(f"the source {request.source} {what}; name a folder that holds a model")
+            raise SnapshotError(f"the source {request.source} {what}; fix: name a folder that holds a model")
         files, commit, location = manifest.listing(request.source), None, str(request.source)
     else:
         endpoint = repository.endpoint_or_default(request.endpoint)

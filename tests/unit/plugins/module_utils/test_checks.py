@@ -8,7 +8,9 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import (
     as_dicts,
     failing,
     failure_message,
+    from_dicts,
     summary,
+    table,
 )
 
 PASSED = Check("a.one", "pass", "1", "1")
@@ -49,3 +51,21 @@ def test_as_dicts_carries_every_field() -> None:
     assert as_dicts([SKIPPED]) == [
         {"id": "a.four", "status": "skipped", "expected": "6", "actual": "no GPU here", "fix": "", "source": ""}
     ]
+
+
+def test_checks_survive_the_way_through_a_module() -> None:
+    assert from_dicts(as_dicts([PASSED, FAILED])) == [PASSED, FAILED]
+
+
+@pytest.mark.parametrize("told", [None, "text", [1], [{"id": "a"}], [{"id": "a", "colour": "red"}]])
+def test_what_are_no_checks_is_refused(told: object) -> None:
+    with pytest.raises(ValueError, match="expected a list of checks"):
+        from_dicts(told)
+
+
+def test_table_has_a_line_for_each_check_in_columns() -> None:
+    assert table([PASSED, SKIPPED]) == ["pass    a.one   1", "skipped a.four  no GPU here"]
+
+
+def test_table_of_nothing_is_empty() -> None:
+    assert table([]) == []

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +14,24 @@ import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checkpoint.config import Config
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checkpoint.errors import ConfigError
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checkpoint.safetensors import Tensor
+from ansible_collections.gpuserve.sglang.plugins.module_utils.checkpoint.source import Cost
+from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
 from ansible_collections.gpuserve.sglang.plugins.module_utils.vram import (
     GIB,
     Answer,
     Assumptions,
+    Model,
+    Plan,
     Question,
     kv_bytes,
     kv_layers,
     plan,
+    read_models,
     weigh,
+    work_out,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.fixtures import checkpoints as small
 
@@ -30,22 +41,35 @@ CARD_96 = 97_887 * MIB
 CARD_48 = 46_068 * MIB
 
 
-@pytest.fixture(scope="module")
-def k26(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small.write_k26(tmp_path_factory.mktemp("models") / "Kimi-K2.6")
+K26 = Question(base="", gpus=[CARD_96] * 8, tp_size=8, mem_fraction=0.85)
 
 
 @pytest.fixture(scope="module")
-def llama_drafter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def k26(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Model]:
+    """The base of Kimi K2.6's sizes, read once: its headers are 30 MB."""
+    path = small.write_k26(tmp_path_factory.mktemp("models") / "Kimi-K2.6")
+    checks, models = read_models(replace(K26, base=str(path)), Cost())
+    assert [check.status for check in checks] == ["pass"]
+    return models
+
+
+def llama_drafter(root: Path) -> Path:
+    """An EAGLE-3 drafter for it, without its large tensors."""
     sizes = {"hidden_size": 7168, "intermediate_size": 12288, "vocab_size": 163840, "draft_vocab_size": 32000}
     config = small.llama_drafter_config(**sizes, num_attention_heads=64, num_key_value_heads=64, head_dim=128)
     shapes = {name: shape for name, shape in small.llama_drafter_shapes(config).items() if len(shape[1]) == 1}
-    return small.write(tmp_path_factory.mktemp("models") / "drafter", config, shapes)
+    return small.write(root, config, shapes)
 
 
 def ask(base: Path, **options: Any) -> Answer:
-    told: dict[str, Any] = {"gpus": [CARD_96] * 8, "tp_size": 8, "mem_fraction": 0.85, **options}
-    return plan(Question(base=str(base), **told))
+    return plan(replace(K26, base=str(base), **options))
+
+
+def judged(models: Mapping[str, Model], **options: Any) -> tuple[dict[str, Check], Plan]:
+    """The checks by id, and the sum, for models that were read before."""
+    checks, sum_ = work_out(replace(K26, **options), models)
+    assert sum_ is not None
+    return {check.id: check for check in checks}, sum_
 
 
 def status(answer: Answer, id: str) -> str:
@@ -53,58 +77,52 @@ def status(answer: Answer, id: str) -> str:
 
 
 @pytest.mark.parametrize(("dtype", "token", "measured"), [("auto", 70_272, 116_153), ("fp8_e4m3", 35_136, 232_306)])
-def test_k26_on_eight_cards_of_96_gb(k26: Path, dtype: str, token: int, measured: int) -> None:
-    answer = ask(k26, kv_cache_dtype=dtype)
-    assert answer.fits is True
-    assert answer.plan is not None
-    assert answer.plan.kv_per_token_base == token
-    assert abs(answer.plan.max_total_tokens - measured) < 0.10 * measured
-    even = answer.models["base"]["per_gpu_even"]
-    assert isinstance(even, int)
-    assert round(even / GIB, 1) == 69.3
+def test_k26_on_eight_cards_of_96_gb(k26: dict[str, Model], dtype: str, token: int, measured: int) -> None:
+    checks, sum_ = judged(k26, kv_cache_dtype=dtype)
+    assert checks["vram.weights"].status == checks["vram.outside"].status == "pass"
+    assert sum_.kv_per_token_base == token
+    assert abs(sum_.max_total_tokens - measured) < 0.10 * measured
+    assert round(k26["base"].weights.total / 8 / GIB, 1) == 69.3
     # What each rank holds whole (latent projections, router, vision tower) comes on top of an even share.
-    assert 71 * GIB < answer.plan.base_weights < 73 * GIB
+    assert 71 * GIB < sum_.base_weights < 73 * GIB
 
 
-def test_0_90_leaves_too_little_outside(k26: Path) -> None:
-    assert status(ask(k26), "vram.outside") == "pass"
-    answer = ask(k26, mem_fraction=0.90)
-    assert status(answer, "vram.outside") == "warn"
-    assert "set mem_fraction to 0.88 or less" in str(answer.checks)
+def test_0_90_leaves_too_little_outside(k26: dict[str, Model]) -> None:
+    told = judged(k26, mem_fraction=0.90)[0]["vram.outside"]
+    assert (told.status, told.fix) == ("warn", "set mem_fraction to 0.88 or less")
 
 
-def test_k26_on_eight_cards_of_48_gb_is_refused_with_the_numbers(k26: Path) -> None:
-    answer = ask(k26, gpus=[CARD_48] * 8)
-    assert answer.fits is False
-    told = next(check for check in answer.checks if check.id == "vram.weights")
+def test_k26_on_eight_cards_of_48_gb_is_refused_with_the_numbers(k26: dict[str, Model]) -> None:
+    checks, sum_ = judged(k26, gpus=[CARD_48] * 8)
+    told = checks["vram.weights"]
     assert told.status == "fail"
     assert told.expected == "weights below 37.4 GiB, 0.85 of the 44.0 GiB free at start"
     assert told.actual == "71.9 GiB base, 0.0 GiB drafter, 1.0 GiB for loading"
     assert "split it over 32 such GPUs (tp_size 32)" in told.fix
-    assert status(answer, "vram.tokens") == "skipped"
+    assert checks["vram.tokens"].status == "skipped"
+    assert sum_.max_total_tokens == 0
 
 
-def test_what_the_drafter_costs(k26: Path, llama_drafter: Path) -> None:
-    answer = ask(k26, drafter=str(llama_drafter), algorithm="EAGLE3")
-    assert answer.plan is not None
-    assert answer.plan.kv_per_token_drafter == 4_096
+def test_what_the_drafter_costs(k26: dict[str, Model], tmp_path: Path) -> None:
+    question = replace(K26, base=str(llama_drafter(tmp_path)))
+    drafter = read_models(question, Cost())[1]["base"]
+    checks, sum_ = judged({**k26, "drafter": drafter}, algorithm="EAGLE3")
+    assert sum_.kv_per_token_drafter == 4_096
     # One layer more, counted as one of the base's.
-    assert answer.plan.kv_per_token_counted == 70_272 + 70_272 // 61
-    assert 0 < answer.plan.tokens_without_drafter - answer.plan.max_total_tokens < 0.05 * 116_153
-    assert "the drafter costs" in str(answer.checks)
+    assert sum_.kv_per_token_counted == 70_272 + 70_272 // 61
+    assert 0 < sum_.tokens_without_drafter - sum_.max_total_tokens < 0.05 * 116_153
+    assert "the drafter costs" in checks["vram.tokens"].actual
 
 
-def test_a_context_that_is_asked_for(k26: Path) -> None:
-    assert status(ask(k26, context_length=100_000), "vram.tokens") == "pass"
-    answer = ask(k26, context_length=200_000)
-    assert answer.fits is False
-    told = next(check for check in answer.checks if check.id == "vram.tokens")
+def test_a_context_that_is_asked_for(k26: dict[str, Model]) -> None:
+    assert judged(k26, context_length=100_000)[0]["vram.tokens"].status == "pass"
+    told = judged(k26, context_length=200_000)[0]["vram.tokens"]
     assert told.status == "fail"
     assert told.fix.startswith("set kv_cache_dtype to fp8_e4m3, or set context_length to 114")
 
 
-def test_the_bases_own_limit_is_a_warning(k26: Path) -> None:
-    assert status(ask(k26), "vram.tokens") == "warn"
+def test_the_bases_own_limit_is_a_warning(k26: dict[str, Model]) -> None:
+    assert judged(k26)[0]["vram.tokens"].status == "warn"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +159,30 @@ def test_a_model_that_cannot_be_read(tmp_path: Path) -> None:
     assert answer.plan is None
     assert "the_base" in str(answer.checks)
     assert status(answer, "vram.fit") == "skipped"
+
+
+def test_weights_of_another_format_are_not_called_missing(tmp_path: Path) -> None:
+    base, _ = small.llama_pair(tmp_path)
+    (base / "model.safetensors").unlink()
+    (base / "pytorch_model.bin").write_bytes(b"x")
+    answer = ask(base)
+    assert answer.fits is None
+    assert status(answer, "base.readable") == status(answer, "vram.fit") == "skipped"
+
+
+NUMBERS = st.integers(-5, 10**6) | st.floats()
+VALUES = NUMBERS | st.none() | st.booleans() | st.text(max_size=3) | st.just([1]) | st.just({})
+KEYS = [*sorted(small.llama_config()), "kv_lora_rank", "qk_rope_head_dim", "layer_types", "full_attention_interval"]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3))
+@settings(max_examples=200, deadline=None)
+def test_no_config_makes_it_crash(changes: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        config = {**small.llama_config(), **changes}
+        base = small.write(Path(name), config, small.llama_base_shapes(small.llama_config()))
+        answer = ask(base, gpus=[CARD_48] * 8)
+        assert answer.fits is (answer.plan is not None and all(check.status != "fail" for check in answer.checks))
 
 
 @pytest.mark.parametrize("change", [{"mem_fraction": 1.0}, {"mem_fraction": 0.0}, {"tp_size": 0}])

@@ -177,6 +177,17 @@ def test_the_base_as_its_own_drafter(tmp_path: Path) -> None:
     assert [check.status for check in answer.checks if check.id == "drafter.differs"] == ["fail"]
 
 
+@pytest.mark.parametrize(
+    ("declared", "layer", "expected"), [(0, 7, "fail"), (1, 7, "fail"), (1, 8, "pass"), (None, 8, "skipped")]
+)
+def test_a_base_that_drafts_for_itself(tmp_path: Path, declared: int | None, layer: int, expected: str) -> None:
+    config = small.kimi_config(num_nextn_predict_layers=declared)
+    small.write(tmp_path / "base", config, {f"model.layers.{layer}.eh_proj.weight": ("BF16", (1,))})
+    answer = ask(Question(base=str(tmp_path / "base"), algorithm="NEXTN", engine="0.5.20"))
+    statuses = {check.id: check.status for check in answer.checks}
+    assert (statuses["drafter.mtp_layer"], statuses["drafter.fit"]) == (expected, "skipped")
+
+
 def test_a_release_that_the_rules_do_not_know(tmp_path: Path) -> None:
     base, drafter = small.llama_pair(tmp_path)
     statuses = {check.id: check.status for check in compare(base, drafter, engine="0.9.0").checks}
