@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from lab import hosts, machine, network
-from lab.images import images
+from lab.images import RELEASE, SUITES, images
 from lab.instance import STATE_ROOT, Lab, Mount, Record, locked
 from lab.inventory import inventory
 from lab.process import LabError
@@ -85,6 +85,14 @@ def reboot(lab: Lab) -> None:
     hosts.start_ct(lab)
 
 
+def clone(lab: Lab, vmid: int, release: int, *, unprivileged: bool) -> None:
+    """Make a further container, stopped."""
+    require_up(lab)
+    image = None if release == RELEASE else str(images(release)["base"].ensure())
+    hosts.clone(lab, vmid, image, unprivileged=unprivileged)
+    print(f"lab '{lab.id}' has CT {vmid}: `pct start {vmid}` on pve starts it")
+
+
 def is_up(lab: Lab, record: Record) -> bool:
     """Whether the Proxmox host has been reached and still runs: CT 200 is the playbook's to look after."""
     return record.ready and network.is_up(lab) and hosts.running(lab)
@@ -128,6 +136,12 @@ def parser() -> argparse.ArgumentParser:
     )
     command("down", "remove every trace of the lab")
     command("reboot", "restart the Proxmox host, as its operator would")
+    another = command("clone", "make another container beside CT 200, and leave it stopped")
+    another.add_argument("vmid", type=int, metavar="VMID", help="its id, which is the last number of its address too")
+    another.add_argument("--unprivileged", action="store_true", help="in a user namespace of its own")
+    another.add_argument(
+        "--debian", type=int, choices=tuple(SUITES), default=RELEASE, help=f"its release (default: {RELEASE})"
+    )
     command("status", "say what is up")
     shell = command("shell", "a shell on one of the hosts")
     shell.add_argument("host", nargs="?", default="ct200", choices=("pve", "ct200"))
@@ -143,7 +157,7 @@ def dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command == "check":
         return check()
     lab = Lab(arguments.id)
-    if arguments.command in ("up", "down", "reboot"):
+    if arguments.command in ("up", "down", "reboot", "clone"):
         return change(lab, arguments)
     if arguments.command == "shell":
         return execute(lab, arguments.host, ["sh", "-c", "cd && exec bash --login"])
@@ -169,6 +183,8 @@ def change(lab: Lab, arguments: argparse.Namespace) -> int:
                 up(lab, None if arguments.mount is None else [Mount.parse(text) for text in arguments.mount])
             elif arguments.command == "down":
                 down(lab)
+            elif arguments.command == "clone":
+                clone(lab, arguments.vmid, arguments.debian, unprivileged=arguments.unprivileged)
             else:
                 reboot(lab)
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, gpuserve contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Proxmox host `pve` and the container CT 200 in it: their files, their start, their end."""
+"""The Proxmox host `pve` and its containers, CT 200 above all: their files, their start, their end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from string import Template
 
-from lab.instance import VMID, Lab, Mount
+from lab.instance import CLONES, VMID, Lab, Mount
 from lab.machine import with_cgroup2
 from lab.process import FILES, LabError, run
 
@@ -65,26 +65,11 @@ def symlink(path: Path, target: str) -> None:
 
 def prepare(lab: Lab, images: dict[str, str], mounts: Sequence[Mount]) -> None:
     """Everything that the hosts find on their disks at their first boot, and what they are told at each."""
-    deltas = {"pve": lab.pve_delta, _CT: lab.ct_delta}
-    for folder in (lab.lxc_path, lab.guests, lab.ssh, lab.control, *deltas.values()):
+    deltas = {"pve": lab.pve_delta, _CT: lab.guest_delta(VMID)}
+    for folder in (lab.lxc_path, lab.guests, lab.ssh, lab.control):
         folder.mkdir(parents=True, exist_ok=True)
     _make_key(lab.key, f"root@{lab.container}")
-    public = lab.key.with_suffix(".pub").read_text()
-    known = []
-    for name, delta in deltas.items():
-        host_key = lab.ssh / f"{name}_host_key"
-        _make_key(host_key, f"root@{name}")
-        host_public = host_key.with_suffix(".pub").read_text()
-        known.append(f"{lab.hosts[name]} {host_public}")
-        install_tree(FILES / "common", delta)
-        install_once(delta, "etc/hostname", f"{name}\n")
-        install_once(delta, "etc/hosts", _hosts_file(lab, name))
-        install(delta, "etc/resolv.conf", resolver(Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")))
-        install(delta, "etc/ssh/ssh_host_ed25519_key", host_key.read_text(), 0o600)
-        install(delta, "etc/ssh/ssh_host_ed25519_key.pub", host_public)
-        install(delta, "root/.ssh/authorized_keys", public, 0o600)
-        for private in ("root", "root/.ssh"):
-            (delta / private).chmod(0o700)
+    known = [f"{lab.hosts[name]} {_furnish(lab, name, lab.hosts[name], delta)}" for name, delta in deltas.items()]
     lab.known_hosts.write_text("".join(known))
     install_tree(FILES / "pve", lab.pve_delta)
     install_tree(FILES / "pvelab", lab.pve_delta / "usr/lib/gpuserve-lab/pvelab")
@@ -94,10 +79,63 @@ def prepare(lab: Lab, images: dict[str, str], mounts: Sequence[Mount]) -> None:
     symlink(lab.pve_delta / "etc/systemd/system/multi-user.target.wants/pve-guests.service", "../pve-guests.service")
     (lab.pve_delta / "etc/pve/nodes/pve/qemu-server").mkdir(parents=True, exist_ok=True)
     lines = [f"mp{n}: {mount.on_pve},mp={mount.target},ro=1\n" for n, mount in enumerate(mounts)]
-    install_once(lab.pve_delta, "etc/pve/nodes/pve/lxc/200.conf", _fill("200.conf", values) + "".join(lines), 0o640)
+    guest = guest_config(lab, VMID, unprivileged=False) + "".join(lines)
+    install_once(lab.pve_delta, f"etc/pve/nodes/pve/lxc/{VMID}.conf", guest, 0o640)
     for kind in ("lxc", "qemu-server"):
         symlink(lab.pve_delta / "etc/pve" / kind, f"nodes/pve/{kind}")
     (lab.pve_delta.parent / "config").write_text(_fill("outer.conf", values) + _mount_entries(mounts))
+
+
+def _furnish(lab: Lab, name: str, address: IPv4Address, root: Path) -> str:
+    """What makes a host of an image: its name, its resolver, its ssh keys. Returns the public host key."""
+    root.mkdir(parents=True, exist_ok=True)
+    host_key = lab.ssh / f"{name}_host_key"
+    _make_key(host_key, f"root@{name}")
+    host_public = host_key.with_suffix(".pub").read_text()
+    install_tree(FILES / "common", root)
+    install_once(root, "etc/hostname", f"{name}\n")
+    install_once(root, "etc/hosts", _hosts_file(lab, name, address))
+    install(root, "etc/resolv.conf", resolver(Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")))
+    install(root, "etc/ssh/ssh_host_ed25519_key", host_key.read_text(), 0o600)
+    install(root, "etc/ssh/ssh_host_ed25519_key.pub", host_public)
+    install(root, "root/.ssh/authorized_keys", lab.key.with_suffix(".pub").read_text(), 0o600)
+    for private in ("root", "root/.ssh"):
+        (root / private).chmod(0o700)
+    return host_public
+
+
+def guest_config(lab: Lab, vmid: int, *, unprivileged: bool) -> str:
+    """A container's configuration as it is before any playbook."""
+    address = lab.guest_address(vmid)
+    values = {
+        "vmid": str(vmid),
+        "gateway": str(lab.gateway),
+        "prefix": str(lab.network.prefixlen),
+        "address": str(address),
+        "hwaddr": lab.hwaddr(address),
+        "unprivileged": "1" if unprivileged else "0",
+    }
+    return _fill("guest.conf", values)
+
+
+def clone(lab: Lab, vmid: int, image: str | None, *, unprivileged: bool) -> None:
+    """Make another container, stopped: CT 200 as it was made, without its mounts. `image`: of another release."""
+    if vmid not in CLONES:
+        raise LabError(f"clone {vmid}: expected an id from {CLONES[0]} to {CLONES[-1]}")
+    path = f"/etc/pve/lxc/{vmid}.conf"
+    if run(pve_command(lab, ["test", "-e", path]), check=False).returncode == 0:
+        raise LabError(f"clone {vmid}: lab '{lab.id}' has a CT {vmid} already; choose another id")
+    root = lab.guest_delta(vmid)
+    if image:
+        root = lab.guest_rootfs(vmid)
+        root.parent.mkdir(parents=True, exist_ok=True)
+        run(["cp", "-a", "--no-target-directory", image, str(root)])
+    _furnish(lab, f"ct{vmid}", lab.guest_address(vmid), root)
+    # The host runs: its files are changed by itself alone. Last, since with it the container is there.
+    run(
+        pve_command(lab, ["sh", "-c", 'umask 027; cat > "$1"', "sh", path]),
+        stdin=guest_config(lab, vmid, unprivileged=unprivileged),
+    )
 
 
 def template_values(lab: Lab, images: dict[str, str]) -> dict[str, str]:
@@ -112,8 +150,6 @@ def template_values(lab: Lab, images: dict[str, str]) -> dict[str, str]:
         "prefix": str(lab.network.prefixlen),
         "pve_address": str(lab.pve_address),
         "pve_hwaddr": lab.hwaddr(lab.pve_address),
-        "ct_address": str(lab.ct_address),
-        "ct_hwaddr": lab.hwaddr(lab.ct_address),
     }
 
 
@@ -133,8 +169,8 @@ def _make_key(path: Path, comment: str) -> None:
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)])
 
 
-def _hosts_file(lab: Lab, own: str) -> str:
-    lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback", f"{lab.hosts[own]} {own}"]
+def _hosts_file(lab: Lab, own: str, own_address: IPv4Address) -> str:
+    lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback", f"{own_address} {own}"]
     lines += [f"{address} {name}" for name, address in lab.hosts.items() if name != own]
     return "\n".join(lines) + "\n"
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, gpuserve contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two root file systems: `base` (CT 200) and `pvebase` (the Proxmox host), cached by what they are made from."""
+"""The root file systems: `base` (a container) and `pvebase` (the Proxmox host), cached by what they are made from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from lab.instance import locked
 from lab.machine import apt_get, remove_tree
 from lab.process import FILES, LabError, run
 
-SUITE = "bookworm"
+# Debian's releases that a container can have, and that of the Proxmox host and CT 200.
+SUITES = {12: "bookworm", 13: "trixie"}
+RELEASE = 12
 _CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # In namespaces of its own, which end with us: whatever happens, no process and no mount of a build stays behind.
@@ -52,6 +54,7 @@ class Image:
     """One root file system; `sources` is the text of its apt sources, `settings` are apt options that it keeps."""
 
     name: str
+    suite: str
     sources: str
     settings: tuple[str, ...]
 
@@ -59,7 +62,7 @@ class Image:
     def key(self) -> str:
         """The hash of everything that it is made from: this file (packages, options), the hooks, the machine."""
         parts = [Path(__file__).read_bytes(), *((FILES / "images" / hook).read_bytes() for hook in HOOKS[self.name])]
-        parts += [self.name.encode(), self.sources.encode(), "\n".join(self.settings).encode()]
+        parts += [text.encode() for text in (self.name, self.suite, self.sources, "\n".join(self.settings))]
         parts += [_CA_BUNDLE.read_bytes() if _CA_BUNDLE.exists() else b""]
         digest = hashlib.sha256()
         for part in parts:
@@ -76,7 +79,10 @@ class Image:
             return self.path
         with locked(self.path.with_suffix(".lock")):
             if not self.path.is_dir():
-                print(f"building the root file system `{self.name}` (once; kept in {self.path})", flush=True)
+                print(
+                    f"building the root file system `{self.name}` of {self.suite} (once; kept in {self.path})",
+                    flush=True,
+                )
                 partial = self.path.with_suffix(".partial")
                 remove_tree(partial)
                 try:
@@ -93,7 +99,7 @@ class Image:
         command += [f"--aptopt={setting}" for setting in self.settings]
         command += [f"--customize-hook={hook}" for hook in hooks]
         run(
-            [*command, SUITE, str(root), "-"],
+            [*command, self.suite, str(root), "-"],
             stdin=self.sources,
             env={**os.environ, "CA_BUNDLE": str(_CA_BUNDLE) if _CA_BUNDLE.exists() else ""},
         )
@@ -113,15 +119,17 @@ def cache() -> Path:
     return path
 
 
-def images() -> dict[str, Image]:
-    sources = debian_sources(_index_targets())
+def images(release: int = RELEASE) -> dict[str, Image]:
+    """The images of a release of Debian, by name; not built yet."""
+    suite = SUITES[release]
+    sources = debian_sources(_index_targets(), suite)
     if sources is None:
         apt_get("update")
-        sources = debian_sources(_index_targets())
+        sources = debian_sources(_index_targets(), suite)
     if sources is None:
         raise LabError("apt on this machine has no source of Debian's archive; add one in /etc/apt/sources.list.d")
     settings = _apt_settings()
-    return {name: Image(name, sources, settings) for name in PACKAGES}
+    return {name: Image(name, suite, sources, settings) for name in PACKAGES}
 
 
 def _index_targets() -> str:
@@ -129,7 +137,7 @@ def _index_targets() -> str:
     return run(["apt-get", "indextargets", "--format", fields, "Created-By: Packages"]).stdout
 
 
-def debian_sources(targets: str) -> str | None:
+def debian_sources(targets: str, suite: str) -> str | None:
     """apt sources of Debian's own archive from `apt-get indextargets`, lines of ORIGIN LABEL URI; None without one.
 
     The archive's address is this machine's; third parties' sources are not taken along.
@@ -142,7 +150,7 @@ def debian_sources(targets: str) -> str | None:
             archives.setdefault(label, uri)
     if "Debian" not in archives:
         return None
-    suites = {"Debian": f"{SUITE} {SUITE}-updates", "Debian-Security": f"{SUITE}-security"}
+    suites = {"Debian": f"{suite} {suite}-updates", "Debian-Security": f"{suite}-security"}
     return "\n".join(
         f"Types: deb\nURIs: {uri}\nSuites: {suites[label]}\nComponents: main\nSigned-By: {_KEYRING}\n"
         for label, uri in sorted(archives.items())

@@ -23,6 +23,8 @@ DEFAULT_ID = "demo"
 # Every lab's /24 lies in here; 16384 of them.
 POOL = IPv4Network("10.64.0.0/10")
 VMID = 200
+# Ids of further containers: each is the last number of its address too.
+CLONES = range(VMID + 1, 255)
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Lab:
 
     @property
     def ct_address(self) -> IPv4Address:
-        return self.network[VMID]
+        return self.guest_address(VMID)
 
     @property
     def hosts(self) -> dict[str, IPv4Address]:
@@ -128,9 +130,16 @@ class Lab:
         """/var/lib/lxc of the Proxmox host."""
         return self.state / "guests"
 
-    @property
-    def ct_delta(self) -> Path:
-        return self.guests / str(VMID) / "delta"
+    def guest_address(self, vmid: int) -> IPv4Address:
+        return self.network[vmid]
+
+    def guest_delta(self, vmid: int) -> Path:
+        """What a container changes on the image of CT 200."""
+        return self.guests / str(vmid) / "delta"
+
+    def guest_rootfs(self, vmid: int) -> Path:
+        """The whole root file system of a container that does not share CT 200's image."""
+        return self.guests / str(vmid) / "rootfs"
 
     @property
     def log(self) -> Path:

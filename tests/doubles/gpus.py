@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Doubles of NVIDIA's driver libraries, built from C, and the scenarios that they play.
 
-As a command it builds the libraries into a folder and prints what to export: ``python -m tests.doubles.gpus FOLDER``.
+As a command it builds the libraries into a folder, puts nvidia-ml-py beside them and prints what to export:
+``python -m tests.doubles.gpus FOLDER``.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from importlib.metadata import distribution
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -28,6 +31,16 @@ def build(folder: Path, driver: str = DRIVER) -> Path:
         link.unlink(missing_ok=True)
         link.symlink_to(library.name)
     return folder
+
+
+def carry(folder: Path) -> None:
+    """This interpreter's nvidia-ml-py into ``folder``, for a machine that has none."""
+    package = distribution("nvidia-ml-py")
+    for file in package.files or ():
+        if file.suffix != ".pyc":
+            target = folder / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(package.locate_file(file), target)
 
 
 def h200(count: int = 1) -> list[str]:
@@ -148,6 +161,7 @@ def write(path: Path, lines: Iterable[str]) -> Path:
 
 
 if __name__ == "__main__":
-    folder = build(Path(sys.argv[1]))
+    folder = build(Path(sys.argv[1]).resolve())
+    carry(folder)
     scenario = write(folder / "scenario", rtx_pro_6000())
-    print(f"export LD_LIBRARY_PATH={folder} GPU_DOUBLE_SCENARIO={scenario}")
+    print(f"export LD_LIBRARY_PATH={folder} PYTHONPATH={folder} GPU_DOUBLE_SCENARIO={scenario}")

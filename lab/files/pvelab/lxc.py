@@ -19,7 +19,7 @@ from pathlib import Path
 from .config import Device, PveError, device, parse_dev, properties
 
 LXC = Path("/var/lib/lxc")
-# Storage `local`: each container's volume is what it changed on the lab's one image.
+# Storage `local`: each container's volume is what it changed on the image of CT 200, or a whole root file system.
 _VOLUME = re.compile(r"local:subvol-(\d+)-disk-\d+")
 _IMAGE = "/opt/ct-image"
 _IDMAP_START = 100000
@@ -82,8 +82,9 @@ def _rootfs(vmid: str, options: dict[str, str]) -> str:
     match = _VOLUME.fullmatch(volume)
     if not match or match[1] != vmid:
         raise PveError(f"unable to parse volume ID '{volume}'")
-    if options.get("unprivileged") == "1":
-        return f"dir:{LXC / vmid / 'rootfs'}"
+    whole = LXC / vmid / "rootfs"
+    if options.get("unprivileged") == "1" or whole.is_dir():
+        return f"dir:{whole}"
     return f"overlay:{_IMAGE}:{LXC / vmid / 'delta'}"
 
 

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from lab import hosts
 from lab.instance import Lab, Mount
+from lab.process import LabError
 
 LAB = Lab("demo")
 PROC_DEVICES = """\
@@ -70,7 +73,7 @@ def test_prepare(state: Path) -> None:
         str(LAB.pve_address),
         str(LAB.ct_address),
     ]
-    assert stat.S_IMODE((LAB.ct_delta / "root").stat().st_mode) == 0o700
+    assert stat.S_IMODE((LAB.guest_delta(200) / "root").stat().st_mode) == 0o700
     assert stat.S_IMODE((LAB.pve_delta / "usr/sbin/pct").stat().st_mode) == 0o755
     assert stat.S_IMODE((LAB.pve_delta / "etc/ssh/ssh_host_ed25519_key").stat().st_mode) == 0o600
     assert (LAB.pve_delta / "usr/lib/gpuserve-lab/pvelab/pct.py").is_file()
@@ -82,11 +85,11 @@ def test_prepare_again_leaves_what_the_host_changed(state: Path) -> None:
     hosts.prepare(LAB, images, [])
     guest = LAB.pve_delta / "etc/pve/lxc/200.conf"
     guest.write_text(guest.read_text() + "lxc.cgroup2.devices.allow: c 195:* rwm\n")
-    (LAB.ct_delta / "etc/hosts").write_text("127.0.0.1 mine\n")
+    (LAB.guest_delta(200) / "etc/hosts").write_text("127.0.0.1 mine\n")
     (LAB.pve_delta / "usr/sbin/pct").write_text("old")
     hosts.prepare(LAB, images, [])
     assert guest.read_text().endswith("lxc.cgroup2.devices.allow: c 195:* rwm\n")
-    assert (LAB.ct_delta / "etc/hosts").read_text() == "127.0.0.1 mine\n"
+    assert (LAB.guest_delta(200) / "etc/hosts").read_text() == "127.0.0.1 mine\n"
     assert "pvelab.pct" in (LAB.pve_delta / "usr/sbin/pct").read_text()
 
 
@@ -112,3 +115,58 @@ def test_resolver(tmp_path: Path, own: str, upstream: str | None, expected: str)
     if upstream is not None:
         (tmp_path / "upstream").write_text(upstream)
     assert hosts.resolver(tmp_path / "own", tmp_path / "upstream") == expected
+
+
+class Host:
+    """What a running Proxmox host is told, and the configurations that it has."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, str] = {}
+
+    def run(self, command: list[str], *, stdin: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
+        if command[0] == "cp":
+            shutil.copytree(command[-2], command[-1])
+            return subprocess.CompletedProcess(command, 0)
+        words = command[command.index("--") + 1 :]
+        if words[0] == "test":
+            return subprocess.CompletedProcess(command, 0 if words[-1] in self.told else 1)
+        self.told[words[-1]] = stdin
+        return subprocess.CompletedProcess(command, 0)
+
+
+@pytest.fixture
+def host(state: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    hosts.prepare(LAB, {"base": "/img/base", "pvebase": "/img/pve"}, [Mount("/src", "/srv/models")])
+    made = Host()
+    monkeypatch.setattr(hosts, "run", made.run)
+    return made
+
+
+def test_clone_differs_from_ct_200_in_what_it_must(host: Host) -> None:
+    hosts.clone(LAB, 201, None, unprivileged=False)
+    first, second = hosts.guest_config(LAB, 200, unprivileged=False), host.told["/etc/pve/lxc/201.conf"]
+    assert second == first.replace("200", "201").replace(LAB.hwaddr(LAB.network[200]), LAB.hwaddr(LAB.network[201]))
+    delta = LAB.guest_delta(201)
+    assert (delta / "etc/hostname").read_text() == "ct201\n"
+    assert f"{LAB.network[201]} ct201\n" in (delta / "etc/hosts").read_text()
+    keys = [(LAB.guest_delta(vmid) / "etc/ssh/ssh_host_ed25519_key").read_text() for vmid in (200, 201)]
+    assert keys[0] != keys[1]
+
+
+def test_clone_of_another_release_is_a_copy_of_its_image(host: Host, tmp_path: Path) -> None:
+    image = tmp_path / "trixie"
+    (image / "etc").mkdir(parents=True)
+    (image / "etc/debian_version").write_text("13.1\n")
+    hosts.clone(LAB, 202, str(image), unprivileged=True)
+    assert "unprivileged: 1\n" in host.told["/etc/pve/lxc/202.conf"]
+    assert (LAB.guest_rootfs(202) / "etc/debian_version").read_text() == "13.1\n"
+    assert (LAB.guest_rootfs(202) / "etc/hostname").read_text() == "ct202\n"
+    assert not (image / "etc/hostname").exists()
+
+
+@pytest.mark.parametrize(("vmid", "words"), [(200, "from 201 to 254"), (255, "from 201 to 254"), (203, "already")])
+def test_clone_that_cannot_be(host: Host, vmid: int, words: str) -> None:
+    host.told["/etc/pve/lxc/203.conf"] = ""
+    with pytest.raises(LabError, match=words):
+        hosts.clone(LAB, vmid, None, unprivileged=False)
+    assert list(host.told) == ["/etc/pve/lxc/203.conf"]

@@ -19,7 +19,7 @@ Debian Debian Backports http://mirror.example/debian/
 
 
 def test_sources_are_debians_alone() -> None:
-    text = debian_sources(TARGETS)
+    text = debian_sources(TARGETS, "bookworm")
     assert text is not None
     assert "URIs: http://mirror.example/debian/\nSuites: bookworm bookworm-updates\n" in text
     assert "URIs: http://security.example/debian-security/\nSuites: bookworm-security\n" in text
@@ -29,18 +29,19 @@ def test_sources_are_debians_alone() -> None:
 
 @pytest.mark.parametrize("targets", ["", "Example Third https://third.example/\n", "  \n"])
 def test_no_debian_archive(targets: str) -> None:
-    assert debian_sources(targets) is None
+    assert debian_sources(targets, "bookworm") is None
 
 
 def test_key_follows_what_it_is_made_from() -> None:
     images = [
-        Image("base", "a", ()),
-        Image("pvebase", "a", ()),
-        Image("base", "b", ()),
-        Image("base", "a", ('Acquire::http::Proxy "http://proxy.example:3128";',)),
+        Image("base", "bookworm", "a", ()),
+        Image("pvebase", "bookworm", "a", ()),
+        Image("base", "trixie", "a", ()),
+        Image("base", "bookworm", "b", ()),
+        Image("base", "bookworm", "a", ('Acquire::http::Proxy "http://proxy.example:3128";',)),
     ]
     assert len({image.key for image in images}) == len(images)
-    assert images[0].key == Image("base", "a", ()).key
+    assert images[0].key == Image("base", "bookworm", "a", ()).key
 
 
 def test_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lab.files.pvelab.config import Device, PveError
@@ -30,6 +32,14 @@ def test_privileged_container() -> None:
     assert lines[-1] == "lxc.cgroup2.devices.allow = c 195:* rwm"
     assert not any("idmap" in line for line in lines)
     assert nodes == []
+
+
+def test_container_with_a_root_file_system_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lab.files.pvelab.lxc.LXC", tmp_path)
+    (tmp_path / "200/rootfs").mkdir(parents=True)
+    lines, _ = render("200", OPTIONS, [], look)
+    assert f"lxc.rootfs.path = dir:{tmp_path}/200/rootfs" in lines
+    assert not any("idmap" in line for line in lines)
 
 
 def test_device_is_allowed_without_mknod_and_bound() -> None:

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What four containers may open, from the first grant to the last removal: the steps of one story, in their order."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+testinfra_hosts = ["ansible://pve"]
+
+ROOT = Path(__file__).parents[3]
+SCENARIO = ROOT / "molecule/lxc_gpu"
+DEVICES = "/etc/gpuserve-lab/devices"
+# By converge.yml: the GPU that each container was given; there are two.
+GPU = {200: 0, 201: 1, 202: 0, 203: 1}
+UNPRIVILEGED = (202, 203)
+CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+OPEN = """
+import errno, json, os, sys
+answers = {}
+for path in sys.argv[1:]:
+    try:
+        os.close(os.open(path, os.O_RDWR))
+        answers[path] = "opened"
+    except OSError as error:
+        answers[path] = errno.errorcode[error.errno]
+print(json.dumps(answers))
+"""
+SMUGGLE = """
+import errno, os, stat, sys
+step = "mknod"
+try:
+    os.mknod("/dev/smuggled", stat.S_IFCHR | 0o666, os.makedev(195, int(sys.argv[1])))
+    step = "open"
+    os.close(os.open("/dev/smuggled", os.O_RDWR))
+    print("opened")
+except OSError as error:
+    print(step, errno.errorcode[error.errno])
+finally:
+    if step == "open":
+        os.unlink("/dev/smuggled")
+"""
+
+
+def granted(vmid: int) -> list[str]:
+    return [f"/dev/nvidia{GPU[vmid]}", *CONTROL]
+
+
+def opened(host, vmid, paths):
+    """How open() of each node ends inside the container."""
+    return json.loads(host.check_output("pct exec %s -- python3 -c %s " + " ".join(paths), str(vmid), OPEN))
+
+
+def permitted(vmid):
+    """ENXIO: the device rules let it through, and the lab has no driver that would answer."""
+    return dict.fromkeys(granted(vmid), "ENXIO")
+
+
+def smuggled(host, vmid, minor):
+    """How it ends when root of the container makes itself a node of a GPU."""
+    return host.check_output("pct exec %s -- python3 -c %s %s", str(vmid), SMUGGLE, str(minor))
+
+
+def config(host, vmid):
+    return host.check_output("cat /etc/pve/lxc/%s.conf", str(vmid))
+
+
+def ansible(*command):
+    return subprocess.run(
+        [*command, "-i", "inventories/sandbox"],
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def play(**variables):
+    """One more run of the role, which must not fail. Returns how many tasks changed something."""
+    done = ansible("ansible-playbook", str(SCENARIO / "converge.yml"), "-e", json.dumps(variables))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(re.search(r"changed=(\d+)", done.stdout.split("PLAY RECAP")[1])[1])
+
+
+def proof(style):
+    """The role's proof alone, which repairs nothing: the checks that failed, and the message with which it stopped."""
+    containers = [{"vmid": str(vmid), "gpus": [gpu]} for vmid, gpu in GPU.items()]
+    arguments = {"containers": containers, "gpus": [0, 1], "style": style, "devices_file": DEVICES}
+    arguments |= {"driver_answers": False, "prove": True}
+    done = ansible("ansible", "pve", "--one-line", "-m", "gpuserve.sglang.lxc_gpu_info", "-a", json.dumps(arguments))
+    told = json.loads(done.stdout.partition("=>")[2])
+    # As many as there are nodes of the host, for each container.
+    opens = [check for check in told["checks"] if re.search(r"\.(open|refused)\.", check["id"])]
+    assert len(opens) == len(GPU) * 5
+    failed = [check["id"] for check in told["checks"] if check["status"] == "fail"]
+    return failed, told["msg"] if done.returncode else ""
+
+
+def move_uvm(host):
+    """Reboot the host into a kernel that gives nvidia-uvm another number. Returns the old one and the new one."""
+    text = host.check_output("cat %s", DEVICES)
+    majors = [int(number) for number in re.findall(r"^ *(\d+) ", text, re.MULTILINE)]
+    old = int(re.search(r"(\d+) nvidia-uvm$", text, re.MULTILINE)[1])
+    new = next(major for major in range(old - 1, 384, -1) if major not in majors)
+    host.check_output("sed -i %s %s", f"s/^{old} nvidia-uvm$/{new} nvidia-uvm/", DEVICES)
+    subprocess.run(["/usr/bin/python3", "-m", "lab", "reboot"], cwd=ROOT, check=True)
+    return old, new
+
+
+@pytest.mark.parametrize("vmid", GPU)
+def test_granted_nodes_may_be_opened_and_others_not(host, vmid):
+    other = 1 - GPU[vmid]
+    assert opened(host, vmid, [*granted(vmid), f"/dev/nvidia{other}"]) == {
+        **permitted(vmid),
+        f"/dev/nvidia{other}": "ENOENT",
+    }
+    # An unprivileged container makes no node; a privileged one does, and may not open it.
+    assert smuggled(host, vmid, other) == ("mknod EPERM" if vmid in UNPRIVILEGED else "open EPERM")
+
+
+def test_style_cgroup(host):
+    assert play(lxc_gpu_style="cgroup") > 0
+    for vmid in GPU:
+        text = config(host, vmid).partition("\n[")[0]
+        assert re.findall(r"^dev\d+: /dev/nvidia", text, re.MULTILINE) == []
+        assert f"lxc.cgroup2.devices.allow: c 195:{GPU[vmid]} rw\n" in text
+        assert opened(host, vmid, granted(vmid)) == permitted(vmid)
+    assert smuggled(host, 200, 1) == "open EPERM"
+
+
+def test_rule_of_a_major_that_moved_is_repaired_by_a_rerun(host):
+    old, new = move_uvm(host)
+    # What this collection began with: nvidia-smi works, CUDA does not.
+    uvm = dict.fromkeys(CONTROL[1:], "EPERM")
+    for vmid in GPU:
+        # The device rules mean nothing in an unprivileged container.
+        assert opened(host, vmid, granted(vmid)) == permitted(vmid) | ({} if vmid in UNPRIVILEGED else uvm)
+    assert play(lxc_gpu_style="cgroup") > 0
+    for vmid in GPU:
+        assert f" {old}:" not in config(host, vmid).partition("\n[")[0]
+        assert f"lxc.cgroup2.devices.allow: c {new}:0 rw\n" in config(host, vmid)
+        assert opened(host, vmid, granted(vmid)) == permitted(vmid)
+    assert play(lxc_gpu_style="cgroup") == 0
+
+
+def test_proof_notices_a_wrong_major(host):
+    assert proof("cgroup") == ([], "")
+    rule = re.search(r"^lxc\.cgroup2.*(?=\nlxc.mount.entry: /dev/nvidia-uvm )", config(host, 200), re.MULTILINE)[0]
+    wrong = re.sub(r"c \d+:", "c 400:", rule)
+    host.check_output("sed -i %s /etc/pve/lxc/200.conf", f"s/^{rule}$/{wrong}/")
+    host.check_output("pct reboot 200")
+    assert opened(host, 200, granted(200)) == permitted(200) | {"/dev/nvidia-uvm": "EPERM"}
+    failed, message = proof("cgroup")
+    assert failed == ["lxc_gpu.200.open./dev/nvidia-uvm"]
+    assert rule in message
+    assert "fix: run lxc_gpu" in message
+
+
+def test_style_dev_needs_no_rerun_after_a_major_moved(host):
+    assert play() > 0
+    for vmid in GPU:
+        text = config(host, vmid).partition("\n[")[0]
+        assert len(re.findall(r"^dev\d+: /dev/nvidia", text, re.MULTILINE)) == 4
+        assert re.findall(r"^lxc\..*(nvidia| 195:| 400:)", text, re.MULTILINE) == []
+    move_uvm(host)
+    for vmid in GPU:
+        assert opened(host, vmid, granted(vmid)) == permitted(vmid)
+    assert proof("dev") == ([], "")
+
+
+def test_removal_brings_every_byte_back(host):
+    assert play(lxc_gpu_containers=[{"vmid": vmid, "state": "absent"} for vmid in GPU]) > 0
+    host.check_output("diff -r /root/originals /etc/pve/lxc/")
+    for vmid in GPU:
+        assert set(opened(host, vmid, granted(vmid)).values()) == {"ENOENT"}
+    assert smuggled(host, 200, 0) == "open EPERM"
