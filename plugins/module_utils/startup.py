@@ -87,8 +87,8 @@ def progress(text: str) -> Progress:
             if now.phase != READY and not _OTHER_RANK.search(step["ranks"]):
                 now, loads = _after(step, now, loads)
             continue
-        bar = _BARS.get(now.phase)
-        found = None if bar is None else bar.search(line)
+        pattern = _BARS.get(now.phase)
+        found = None if pattern is None else pattern.search(line)
         if found is not None:
             now = replace(now, done=int(found["done"]), total=int(found["total"]), left_s=_seconds(found["left"]))
     return now
