@@ -82,11 +82,11 @@ def ansible(*command):
     )
 
 
-def play(**variables):
-    """One more run of the role, which must not fail. Returns how many tasks changed something."""
-    done = ansible("ansible-playbook", str(SCENARIO / "converge.yml"), "-e", json.dumps(variables))
+def play(*arguments, **variables):
+    """One more run of the role, which must not fail. Returns how many tasks changed something, and what was said."""
+    done = ansible("ansible-playbook", str(SCENARIO / "converge.yml"), "-e", json.dumps(variables), *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
-    return int(re.search(r"changed=(\d+)", done.stdout.split("PLAY RECAP")[1])[1])
+    return int(re.search(r"changed=(\d+)", done.stdout.split("PLAY RECAP")[1])[1]), done.stdout
 
 
 def proof(style):
@@ -126,7 +126,7 @@ def test_granted_nodes_may_be_opened_and_others_not(host, vmid):
 
 
 def test_style_cgroup(host):
-    assert play(lxc_gpu_style="cgroup") > 0
+    assert play(lxc_gpu_style="cgroup")[0] > 0
     for vmid in GPU:
         text = config(host, vmid).partition("\n[")[0]
         assert re.findall(r"^dev\d+: /dev/nvidia", text, re.MULTILINE) == []
@@ -139,15 +139,24 @@ def test_rule_of_a_major_that_moved_is_repaired_by_a_rerun(host):
     old, new = move_uvm(host)
     # What this collection began with: nvidia-smi works, CUDA does not.
     uvm = dict.fromkeys(CONTROL[1:], "EPERM")
+    # The device rules mean nothing in an unprivileged container.
+    broken = {vmid: permitted(vmid) | ({} if vmid in UNPRIVILEGED else uvm) for vmid in GPU}
     for vmid in GPU:
-        # The device rules mean nothing in an unprivileged container.
-        assert opened(host, vmid, granted(vmid)) == permitted(vmid) | ({} if vmid in UNPRIVILEGED else uvm)
-    assert play(lxc_gpu_style="cgroup") > 0
+        assert opened(host, vmid, granted(vmid)) == broken[vmid]
+    host.check_output("pct stop 203")
+    # As an operator types it: words, not YAML's false.
+    reserved = [f"-elxc_gpu_{name}" for name in ("style=cgroup", "restart=never", "start=no", "load_modules=no")]
+    changed, said = play(*reserved)
+    assert changed == 1, said
+    assert "take effect at the next restart of 200, 201, 202" in re.sub(r"\s+", " ", said)
+    assert opened(host, 200, granted(200)) == broken[200]
+    assert host.check_output("pct status 203") == "status: stopped"
+    assert play(lxc_gpu_style="cgroup")[0] > 0
     for vmid in GPU:
         assert f" {old}:" not in config(host, vmid).partition("\n[")[0]
         assert f"lxc.cgroup2.devices.allow: c {new}:0 rw\n" in config(host, vmid)
         assert opened(host, vmid, granted(vmid)) == permitted(vmid)
-    assert play(lxc_gpu_style="cgroup") == 0
+    assert play(lxc_gpu_style="cgroup")[0] == 0
 
 
 def test_proof_notices_a_wrong_major(host):
@@ -164,7 +173,7 @@ def test_proof_notices_a_wrong_major(host):
 
 
 def test_style_dev_needs_no_rerun_after_a_major_moved(host):
-    assert play() > 0
+    assert play()[0] > 0
     for vmid in GPU:
         text = config(host, vmid).partition("\n[")[0]
         assert len(re.findall(r"^dev\d+: /dev/nvidia", text, re.MULTILINE)) == 4
@@ -176,7 +185,7 @@ def test_style_dev_needs_no_rerun_after_a_major_moved(host):
 
 
 def test_removal_brings_every_byte_back(host):
-    assert play(lxc_gpu_containers=[{"vmid": vmid, "state": "absent"} for vmid in GPU]) > 0
+    assert play(lxc_gpu_containers=[{"vmid": vmid, "state": "absent"} for vmid in GPU])[0] > 0
     host.check_output("diff -r /root/originals /etc/pve/lxc/")
     for vmid in GPU:
         assert set(opened(host, vmid, granted(vmid)).values()) == {"ENOENT"}
