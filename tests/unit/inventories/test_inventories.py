@@ -11,6 +11,9 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pytest
+import yaml
+
 ROOT = Path(__file__).parents[3]
 CT200 = ROOT / "inventories" / "ct200"
 
@@ -49,3 +52,18 @@ def test_rendered_command_is_the_documented_one() -> None:
 def test_no_commit_is_made_up() -> None:
     text = (CT200 / "group_vars" / "sglang.yml").read_text(encoding="utf-8")
     assert re.findall(r"\b[0-9a-f]{40}\b", text) == []
+
+
+@pytest.mark.parametrize("inventory", sorted(path.name for path in (ROOT / "inventories").iterdir()))
+def test_inventory_sets_only_what_a_role_knows(inventory: str) -> None:
+    roles = [path.parent.parent for path in ROOT.glob("roles/*/meta/argument_specs.yml")]
+    known = set()
+    for role in roles:
+        specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
+        known |= {name for entry in specs.values() for name in entry["options"]}
+    prefixes = tuple(f"{role.name}_" for role in roles)
+    settings: set[str] = set()
+    for path in (ROOT / "inventories" / inventory / "group_vars").glob("*.yml"):
+        settings |= set(yaml.safe_load(path.read_text(encoding="utf-8")))
+    assert settings
+    assert sorted(name for name in settings if name.startswith(prefixes) and name not in known) == []
