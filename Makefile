@@ -45,6 +45,14 @@ build: setup ## the collection as a tarball, installed once from it
 molecule: sandbox-check setup ## the scenarios on real LXC containers (SCENARIO=default for one)
 	GPUSERVE_LAB=$(or $(TEST_LAB),test) molecule test $(if $(SCENARIO),-s $(SCENARIO),--all)
 
+.PHONY: test-faults
+test-faults: setup ## downloads killed at random points, each repaired by the next run (10 minutes; no part of make test)
+	pytest -q tests/faults
+
+.PHONY: bench-download
+bench-download: setup ## throughput of a download against `hf download` from the same server
+	python benchmarks/download.py
+
 .PHONY: test
 test: lint unit sanity build ## everything; what needs containers is named and not run where they cannot be had
 	@if $(LAB) check; then $(MAKE) molecule; else \

@@ -48,5 +48,7 @@ def read(args: Sequence[str], environment_hash: str, engine: Path, models: Seque
     }
     for model in models:
         known = manifest.read(model)
-        parts[str(model)] = None if known is None else _hash([known.origin, known.commit, dict(known.files)])
+        parts[str(model)] = (
+            None if known is None else _hash([known.origin, known.commit, dict(known.files), dict(known.digests)])
+        )
     return Release(parts)

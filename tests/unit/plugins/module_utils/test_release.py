@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils import release
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
 
 RECORD = state.Record("k", "3.11", {"sglang": "0.5.20"}, {"sglang": ["sha256:aa"]}, {})
@@ -65,3 +66,12 @@ def test_an_engine_that_is_not_whole_has_no_hash(engine: Path, tmp_path: Path, u
 def test_a_model_that_this_collection_did_not_bring_has_no_hash(engine: Path, tmp_path: Path) -> None:
     told = release.read([], "", engine, [tmp_path])
     assert told.parts[str(tmp_path)] is None
+
+
+def test_a_model_of_the_same_sizes_and_other_content_is_another_release(engine: Path, tmp_path: Path) -> None:
+    hashes = []
+    for digest in ("a" * 64, "b" * 64):
+        held = manifest.Held(size=1, sha256=digest, mtime_ns=1)
+        manifest.Manifest("there", None, {"model.safetensors": held}).write(tmp_path)
+        hashes.append(release.read((), "", engine, [tmp_path]).hash)
+    assert hashes[0] != hashes[1]
