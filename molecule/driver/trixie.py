@@ -14,26 +14,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lab.images import SUITE, cache, images
+from lab.images import cache, images
 from lab.instance import locked
 
-_SUITE = "trixie"
+_RELEASE = 13
 _PACKAGES = "ca-certificates,kmod,python3"
 
 
 def build(folder: Path, repository: Path) -> None:
     """Make it anew in `folder`, with the repository at /srv/driver."""
-    base = images()["base"]
-    sources = base.sources.replace(SUITE, _SUITE)
-    key = hashlib.sha256("\0".join([sources, *base.settings, _PACKAGES]).encode()).hexdigest()[:16]
-    kept = cache() / f"rootfs-{_SUITE}-{key}"
+    base = images(_RELEASE)["base"]
+    key = hashlib.sha256("\0".join([base.sources, *base.settings, _PACKAGES]).encode()).hexdigest()[:16]
+    kept = cache() / f"rootfs-{base.suite}-{key}"
     with locked(kept.with_suffix(".lock")):
         if not kept.is_dir():
             partial = kept.with_suffix(".partial")
             shutil.rmtree(partial, ignore_errors=True)
             command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=apt", f"--include={_PACKAGES}"]
             command += [f"--aptopt={setting}" for setting in base.settings]
-            subprocess.run([*command, _SUITE, str(partial), "-"], input=sources, text=True, check=True)
+            subprocess.run([*command, base.suite, str(partial), "-"], input=base.sources, text=True, check=True)
             partial.rename(kept)
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run(["cp", "-a", kept, folder], check=True)
