@@ -95,6 +95,9 @@ def parse_header(header: bytes, file: str, file_bytes: int) -> dict[str, Tensor]
     expected = f"a valid safetensors header in {file}"
     try:
         parsed = json.loads(header.decode("utf-8"))
+        if b"\\u" in header:
+            # Half of a surrogate pair is text to Python, and none to the library that the engine loads with.
+            json.dumps(parsed, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise CheckpointError(expected, f"no JSON ({error})", DOWNLOAD_AGAIN) from error
     if not isinstance(parsed, dict):

@@ -123,3 +123,9 @@ def test_headers_longer_than_the_first_request(tmp_path: Path) -> None:
     shapes: small.Shapes = {f"tensor.{number}": ("U8", (1,)) for number in range(1000)}
     small.write(tmp_path, {}, shapes)
     assert len(read_checkpoint(Directory.open(str(tmp_path), "base"), "base").tensors) == 1000
+
+
+def test_half_a_surrogate_pair_is_no_name() -> None:
+    header = b'{"a\\ud800": {"dtype": "F16", "shape": [], "data_offsets": [0, 2]}}'
+    with pytest.raises(CheckpointError):
+        read(len(header).to_bytes(8, "little") + header + b"\0\0")
