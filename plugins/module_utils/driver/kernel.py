@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..gpu.host import pci_gpus
+from ..gpu.host import pci_gpus, read
 
 OPEN = "open"
 PROPRIETARY = "proprietary"
@@ -31,14 +31,6 @@ class Running:
 
     version: str = ""
     flavour: str = ""
-
-
-def read(path: Path) -> str:
-    """The text of a file, empty when it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def read_or_none(path: Path) -> str | None:
