@@ -179,11 +179,6 @@ class Workspace:
             os.utime(_LISTS, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def has_lists() -> bool:
-    """Whether the machine has ever fetched its lists."""
-    return any(_LISTS.glob("*Packages*"))
-
-
 @contextmanager
 def workspace(leave_out_sources: Sequence[str], leave_out_preferences: Sequence[str]) -> Iterator[Workspace]:
     """A workspace that starts as the machine is, without the named files; it is gone afterwards."""

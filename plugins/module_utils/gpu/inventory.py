@@ -36,8 +36,6 @@ NVML_CODES = {
     28: "no GPU was found",
     999: "unknown error",
 }
-# They mean that there is nothing to judge, not that something is wrong.
-UNSUPPORTED = (-1, 2, 3, 6, 13, 27)
 # They mean that the GPU itself is gone.
 LOST = (11, 14, 15, 16)
 
