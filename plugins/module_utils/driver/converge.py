@@ -19,6 +19,7 @@ from pathlib import Path
 from ..checks import FAIL, Check, failing
 from ..gpu.host import container
 from . import apt, boot, dpkg, judge, kernel, runfile, sources, versions
+from .files import write_whole
 from .judge import CONTAINER, HOST
 
 # Which holds are ours: a hold that we did not place is the operator's word.
@@ -111,12 +112,8 @@ class Record:
             return cls()
 
     def save(self, root: Path) -> None:
-        path = root / RECORD
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".new")
         told = {"held": sorted(self.held), "key_url": self.key_url, "ramdisks": self.ramdisks}
-        partial.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
+        write_whole(root / RECORD, json.dumps(told, indent=1) + "\n")
 
 
 def converge(asked: Request, check_mode: bool = False) -> Outcome:
@@ -205,11 +202,7 @@ class _Step:
             if file.after is None:
                 file.path.unlink(missing_ok=True)
                 continue
-            file.path.parent.mkdir(parents=True, exist_ok=True)
-            partial = file.path.with_name(f".{file.path.name}.new")
-            partial.write_text(file.after, encoding="utf-8")
-            partial.chmod(0o644)
-            partial.replace(file.path)
+            write_whole(file.path, file.after, mode=0o644)
 
     def make_ramdisks(self) -> None:
         command = boot.ramdisks_command()

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import toolkit
+from .files import write_whole
 
 RECORD = "proof.json"
 # Compiled and linked, never run: it needs nvcc's own headers, CUDA's C++ library, libdevice (expf) and the run time.
@@ -145,9 +146,7 @@ def prove(request: Request) -> None:
     for architecture in unproven(request):
         _compile(request, architecture)
         known[architecture] = key(request, architecture)
-        partial = request.home / f"{RECORD}.new"
-        partial.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-        partial.replace(request.home / RECORD)
+        write_whole(request.home / RECORD, json.dumps(known, indent=1) + "\n")
 
 
 def _compile(request: Request, architecture: str) -> None:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..checks import FAIL, PASS, Check
+from ..hub import digest
 from . import dpkg, kernel
 
 UNINSTALLER = "/usr/bin/nvidia-uninstall"
@@ -50,18 +50,13 @@ def judge(runfile: Runfile, version: str) -> list[Check]:
     if not re.fullmatch(r"sha256:[0-9a-f]{64}", runfile.checksum):
         fix = "set nvidia_driver_runfile_checksum to sha256: and the file's 64 digits, from a source that you trust"
         return [Check(name, FAIL, expected, "no such checksum was given", fix)]
-    digest = hashlib.sha256()
     try:
         with runfile.path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
-            block = head
-            while block:
-                digest.update(block)
-                block = file.read(1024 * 1024)
+        actual = f"sha256:{digest.of(runfile.path).sha256}"
     except OSError as error:
         fix = "bring the file to this host (a bind mount, a copy) and name its path in nvidia_driver_runfile"
         return [Check(name, FAIL, expected, str(error.strerror), fix)]
-    actual = f"sha256:{digest.hexdigest()}"
     if actual != runfile.checksum:
         fix = "fetch the file again, or correct nvidia_driver_runfile_checksum if you know that it is the right file"
         return [Check(name, FAIL, expected, actual, fix)]

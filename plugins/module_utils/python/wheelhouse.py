@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..hub import digest
 from . import names, pip
 
 LOCK = "lock.txt"
@@ -118,14 +119,6 @@ def read(path: Path) -> Wheelhouse | None:
     return house
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as handle:
-        while block := handle.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Hold the folder: two controllers that share it must not fill it at once, and the second one needs only look."""
@@ -207,7 +200,7 @@ def _finish(path: Path, incoming: Path, request: Request, key: str) -> Wheelhous
             raise WheelhouseError(
                 f"{name} is asked for twice: {lines[name].split()[0]} and {version}; name one of them"
             )
-        lines[name] = f"{name}=={version} --hash=sha256:{_sha256(wheel)}\n"
+        lines[name] = f"{name}=={version} --hash=sha256:{digest.of(wheel).sha256}\n"
         wheels[wheel.name] = wheel.stat().st_size
         wheel.replace(path / wheel.name)
     incoming.rmdir()
