@@ -4,24 +4,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import proof
 from ansible_collections.gpuserve.sglang.plugins.modules import cuda_toolkit_home, cuda_toolkit_info
 
+from tests.fixtures.modules import in_process
+
 RUNNING = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build\n"
-
-
-def run(capsys: pytest.CaptureFixture[str], module: ModuleType, **options: Any) -> dict[str, Any]:
-    with patch_module_args(options), pytest.raises(SystemExit):
-        module.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
 
 
 def lay_out(root: Path) -> Path:
@@ -56,7 +48,7 @@ def info(capsys: pytest.CaptureFixture[str], tmp_path: Path, **options: Any) -> 
         "running_file": str(tmp_path / "version"),
         "compiler": "sh",
     }
-    return run(capsys, cuda_toolkit_info, **{**base, **options})
+    return in_process(capsys, cuda_toolkit_info, **{**base, **options})
 
 
 def test_nothing_known_takes_the_fallback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -99,7 +91,7 @@ def home(capsys: pytest.CaptureFixture[str], tmp_path: Path, **options: Any) -> 
         "version": "13.0",
         "architectures": ["sm_120"],
     }
-    return run(capsys, cuda_toolkit_home, **{**base, **options})
+    return in_process(capsys, cuda_toolkit_home, **{**base, **options})
 
 
 def test_home_is_made_and_proven_once(

@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuserve.sglang.plugins.modules import drafter_compat
 
 from tests.fixtures import checkpoints as small
+from tests.fixtures.modules import in_process
 
 NAMES = {
     "base": "sglang_server_model_path",
@@ -21,21 +20,15 @@ NAMES = {
 }
 
 
-def run(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
-    """What the module prints for these options."""
-    with patch_module_args(options), pytest.raises(SystemExit):
-        drafter_compat.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
-
-
 def status(result: dict[str, Any], id: str) -> str:
     return next(check["status"] for check in result["checks"] if check["id"] == id)
 
 
 def test_a_fitting_pair(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base, drafter = small.llama_pair(tmp_path)
-    result = run(capsys, base=str(base), drafter=str(drafter), algorithm="EAGLE3", engine="0.5.20", names=NAMES)
+    result = in_process(
+        capsys, drafter_compat, base=str(base), drafter=str(drafter), algorithm="EAGLE3", engine="0.5.20", names=NAMES
+    )
     assert "failed" not in result
     assert result["compatible"] is True
     assert result["changed"] is False
@@ -44,7 +37,9 @@ def test_a_fitting_pair(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
 
 def test_another_hidden_size_is_refused_with_the_variable(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base, drafter = small.llama_pair(tmp_path, hidden_size=32)
-    result = run(capsys, base=str(base), drafter=str(drafter), algorithm="EAGLE3", engine="0.5.20", names=NAMES)
+    result = in_process(
+        capsys, drafter_compat, base=str(base), drafter=str(drafter), algorithm="EAGLE3", engine="0.5.20", names=NAMES
+    )
     assert result["failed"] is True
     assert "hidden_size 32" in result["msg"]
     assert "hidden size 64" in result["msg"]
@@ -53,7 +48,7 @@ def test_another_hidden_size_is_refused_with_the_variable(capsys: pytest.Capture
 
 
 def test_a_path_that_does_not_exist(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    result = run(capsys, base=f"{tmp_path}/no/model", engine="0.5.20", names=NAMES)
+    result = in_process(capsys, drafter_compat, base=f"{tmp_path}/no/model", engine="0.5.20", names=NAMES)
     assert result["failed"] is True
     assert "sglang_server_model_path" in result["msg"]
     assert f"{tmp_path}/no/model, which does not exist" in result["msg"]
@@ -61,7 +56,7 @@ def test_a_path_that_does_not_exist(capsys: pytest.CaptureFixture[str], tmp_path
 
 def test_a_base_alone_is_judged_and_the_rest_skipped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base, _ = small.llama_pair(tmp_path)
-    result = run(capsys, base=str(base), engine="0.5.20", names=NAMES)
+    result = in_process(capsys, drafter_compat, base=str(base), engine="0.5.20", names=NAMES)
     assert status(result, "base.readable") == "pass"
     assert status(result, "drafter.fit") == "skipped"
     assert result["drafter"] is None
@@ -69,7 +64,9 @@ def test_a_base_alone_is_judged_and_the_rest_skipped(capsys: pytest.CaptureFixtu
 
 def test_an_unknown_algorithm(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base, drafter = small.llama_pair(tmp_path)
-    result = run(capsys, base=str(base), drafter=str(drafter), algorithm="EAGLE9", engine="0.5.20", names=NAMES)
+    result = in_process(
+        capsys, drafter_compat, base=str(base), drafter=str(drafter), algorithm="EAGLE9", engine="0.5.20", names=NAMES
+    )
     assert result["failed"] is True
     assert "sglang_server_speculative_algorithm 'EAGLE9'" in result["msg"]
     assert "EAGLE3" in result["msg"]
@@ -77,7 +74,9 @@ def test_an_unknown_algorithm(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 def test_the_silent_trap_of_eagle_with_an_eagle3_drafter(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base, drafter = small.llama_pair(tmp_path)
-    result = run(capsys, base=str(base), drafter=str(drafter), algorithm="EAGLE", engine="0.5.20", names=NAMES)
+    result = in_process(
+        capsys, drafter_compat, base=str(base), drafter=str(drafter), algorithm="EAGLE", engine="0.5.20", names=NAMES
+    )
     assert status(result, "drafter.architecture") == "fail"
     assert "set sglang_server_speculative_algorithm to EAGLE3" in result["msg"]
 
@@ -85,13 +84,15 @@ def test_the_silent_trap_of_eagle_with_an_eagle3_drafter(capsys: pytest.CaptureF
 def test_fail_on_never_reports_and_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base, drafter = small.llama_pair(tmp_path, num_attention_heads=3)
     options = {"base": str(base), "drafter": str(drafter), "algorithm": "EAGLE3", "engine": "0.5.20", "tp_size": 2}
-    result = run(capsys, **options, fail_on="never")
+    result = in_process(capsys, drafter_compat, **options, fail_on="never")
     assert "failed" not in result
     assert result["compatible"] is False
 
 
 def test_layers_that_the_base_does_not_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     base, drafter = small.llama_pair(tmp_path, eagle_config={"eagle_aux_hidden_state_layer_ids": [1, 3, 7]})
-    result = run(capsys, base=str(base), drafter=str(drafter), algorithm="EAGLE3", engine="0.5.20")
+    result = in_process(
+        capsys, drafter_compat, base=str(base), drafter=str(drafter), algorithm="EAGLE3", engine="0.5.20"
+    )
     assert status(result, "drafter.aux_layer_ids") == "fail"
     assert "before layers [2, 4, 8] are asked for, [2, 4] exist" in result["msg"]

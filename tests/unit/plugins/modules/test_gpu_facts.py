@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-from tests.unit.plugins.modules.test_gpu_health import run
+from tests.fixtures.modules import run
 
 
 def test_the_module_returns_facts_on_any_machine() -> None:

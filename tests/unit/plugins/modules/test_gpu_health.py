@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import yaml
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.expected import TYPES
 
-REPOSITORY = Path(__file__).parents[4]
+from tests.fixtures.modules import run
+
 MODULES = "ansible_collections.gpuserve.sglang.plugins.modules"
-
-
-def run(module: str, **parameters: object) -> dict[str, Any]:
-    """The module as Ansible runs it, in a process of its own."""
-    ended = subprocess.run(
-        [sys.executable, "-m", f"{MODULES}.{module}", json.dumps({"ANSIBLE_MODULE_ARGS": parameters})],
-        env={"PYTHONPATH": str(REPOSITORY / ".build/collections"), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return json.loads(ended.stdout)
 
 
 def test_a_failing_check_fails_with_its_fix_and_still_returns_the_checks(tmp_path: Path) -> None:
@@ -49,7 +34,7 @@ def test_an_ignored_id_that_no_check_has_is_warned_about() -> None:
 
 
 def test_a_lab_passes_in_check_mode() -> None:
-    result = run("gpu_health", devices=["/dev/null"], driver="absent", _ansible_check_mode=True)
+    result = run("gpu_health", devices=["/dev/null"], driver="absent", check_mode=True)
     assert not result["changed"]
     assert "failed" not in result
     assert {check["status"] for check in result["checks"] if check["id"].startswith(("cuda.", "gpu."))} == {"skipped"}

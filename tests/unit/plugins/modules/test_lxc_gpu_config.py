@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.host import State
 from ansible_collections.gpuserve.sglang.plugins.modules import lxc_gpu_config
+
+from tests.fixtures.modules import in_process
 
 BEFORE = "arch: amd64\nhostname: ct200\n"
 DEVICES = [
@@ -39,10 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], config: Path, **options: Any) -> dic
         "backup_dir": str(config.parents[1] / "kept"),
     }
     given = {name: value for name, value in {**defaults, **options}.items() if value is not None}
-    with patch_module_args(given), pytest.raises(SystemExit):
-        lxc_gpu_config.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return in_process(capsys, lxc_gpu_config, **given)
 
 
 def test_present_writes_once(capsys: pytest.CaptureFixture[str], config: Path) -> None:

@@ -4,16 +4,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.devices import Device, Extras, LxcError
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.judge import Grant
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.survey import Question, Survey
 from ansible_collections.gpuserve.sglang.plugins.modules import lxc_gpu_info
+
+from tests.fixtures.modules import in_process
 
 NODE = Device("/dev/nvidia0", 195, 0)
 FOUND = Survey(
@@ -39,22 +37,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Question]:
     return questions
 
 
-def run(capsys: pytest.CaptureFixture[str], **options: Any) -> dict[str, Any]:
-    with patch_module_args(options), pytest.raises(SystemExit):
-        lxc_gpu_info.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
-
-
 def test_what_is_asked(capsys: pytest.CaptureFixture[str], asked: list[Question]) -> None:
-    run(capsys, containers=[{"vmid": 200, "gpus": [0, "GPU-a"], "gid": 44}], caps=True, gpus=[0, 1], style="dev")
+    in_process(
+        capsys,
+        lxc_gpu_info,
+        containers=[{"vmid": 200, "gpus": [0, "GPU-a"], "gid": 44}],
+        caps=True,
+        gpus=[0, 1],
+        style="dev",
+    )
     assert asked == [
         Question((Grant("200", [0, "GPU-a"], gid=44),), style="dev", gpus=(0, 1), extras=Extras(caps=True))
     ]
 
 
 def test_what_is_told(capsys: pytest.CaptureFixture[str], asked: list[Question]) -> None:
-    result = run(capsys, containers=[{"vmid": "200"}])
+    result = in_process(capsys, lxc_gpu_info, containers=[{"vmid": "200"}])
     assert (result["changed"], result["msg"]) == (False, "lxc_gpu: 1 passed")
     assert [(c["vmid"], c["state"], len(c["devices"])) for c in result["containers"]] == [
         ("200", "present", 1),
@@ -70,7 +68,7 @@ def test_a_check_that_fails_fails_the_task_and_is_returned(
 ) -> None:
     failed = Check("lxc_gpu.999.exists", "fail", "a container", "no such id", "correct vmid")
     monkeypatch.setattr(lxc_gpu_info, "survey", lambda question: Survey((failed,), "proxmox", "dev"))
-    result = run(capsys, containers=[{"vmid": "999"}])
+    result = in_process(capsys, lxc_gpu_info, containers=[{"vmid": "999"}])
     assert result["failed"] is True
     assert "expected a container; found no such id; fix: correct vmid" in result["msg"]
     assert result["checks"][0]["id"] == "lxc_gpu.999.exists"
@@ -81,5 +79,5 @@ def test_what_leaves_nothing_to_judge(capsys: pytest.CaptureFixture[str], monkey
         raise LxcError("this user is not root")
 
     monkeypatch.setattr(lxc_gpu_info, "survey", refuse)
-    result = run(capsys, containers=[])
+    result = in_process(capsys, lxc_gpu_info, containers=[])
     assert (result["failed"], result["msg"], result["checks"]) == (True, "this user is not root", [])

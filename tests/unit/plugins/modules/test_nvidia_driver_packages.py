@@ -4,17 +4,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import converge
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
 from ansible_collections.gpuserve.sglang.plugins.modules import nvidia_driver_packages
+
+from tests.fixtures.modules import in_process
 
 BASE = {
     "kernel_packages": {"open": "nvidia-kernel-open-dkms", "proprietary": "nvidia-kernel-dkms"},
@@ -36,10 +36,7 @@ def run(
         return outcome
 
     monkeypatch.setattr(converge, "converge", work)
-    with patch_module_args({**BASE, **options}), pytest.raises(SystemExit):
-        nvidia_driver_packages.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result, asked[0]
+    return in_process(capsys, nvidia_driver_packages, **{**BASE, **options}), asked[0]
 
 
 def outcome(*checks: Check) -> converge.Outcome:

@@ -2,30 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpuserve.sglang.plugins.modules import sglang_info
 
-MODULE = Path(sglang_info.__file__)
+from tests.fixtures.modules import run
+
 PIN = "Requires-Dist: compressed-tensors==0.18.0\n"
-
-
-def run(**params: object) -> dict[str, object]:
-    """The module as Ansible runs it: a process of its own that reads its parameters and prints JSON."""
-    done = subprocess.run(
-        [sys.executable, str(MODULE)],
-        input=json.dumps({"ANSIBLE_MODULE_ARGS": params}),
-        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    result: dict[str, object] = json.loads(done.stdout)
-    return result
 
 
 @pytest.fixture
@@ -46,7 +29,7 @@ def venv(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_what_is_returned(venv: Path, check_mode: bool) -> None:
-    result = run(venv=str(venv), _ansible_check_mode=check_mode)
+    result = run("sglang_info", venv=str(venv), check_mode=check_mode)
     assert result["changed"] is False
     assert result["version"] == "0.5.20"
     assert result["algorithms"] == ["EAGLE"]
@@ -67,7 +50,9 @@ def test_what_is_returned(venv: Path, check_mode: bool) -> None:
 
 
 def test_site_packages_is_the_same(venv: Path) -> None:
-    assert run(site_packages=f"{venv}/lib/python3.12/site-packages") == run(venv=str(venv)) | {
+    assert run("sglang_info", site_packages=f"{venv}/lib/python3.12/site-packages") == run(
+        "sglang_info", venv=str(venv)
+    ) | {
         "invocation": {
             "module_args": {
                 "venv": None,
@@ -82,14 +67,15 @@ def test_a_wrong_version_fails_and_still_tells_all(venv: Path) -> None:
     (venv / "lib/python3.12/site-packages/compressed_tensors-0.18.0.dist-info").rename(
         venv / "lib/python3.12/site-packages/compressed_tensors-0.8.1.dist-info"
     )
-    result = run(venv=str(venv))
+    result = run("sglang_info", venv=str(venv))
     assert result["failed"] is True
     assert "found compressed-tensors==0.18.0 is 0.8.1; fix: install 'compressed-tensors==0.18.0'" in str(result["msg"])
     assert result["version"] == "0.5.20"
-    assert "failed" not in run(venv=str(venv), fail_on="never")
+    assert "failed" not in run("sglang_info", venv=str(venv), fail_on="never")
 
 
 def test_no_engine_is_one_sentence(tmp_path: Path) -> None:
     assert (
-        run(venv=str(tmp_path))["msg"] == f"{tmp_path} is no virtual environment; make it first (role sglang_install)"
+        run("sglang_info", venv=str(tmp_path))["msg"]
+        == f"{tmp_path} is no virtual environment; make it first (role sglang_install)"
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,6 @@ from lab.hub import HubServer
 from tests.fixtures import checkpoints as small
 
 TOKEN = "hf_abcdefghij"
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with hub_server.serve() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -2,18 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from lab.hub import HubServer, serve
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with serve() as served:
-        yield served
 
 
 @pytest.fixture
