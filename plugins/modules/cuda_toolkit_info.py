@@ -50,13 +50,8 @@ options:
     description: Where the kernel module tells its version.
     type: path
     default: /proc/driver/nvidia/version
-attributes:
-  check_mode:
-    description: The module changes nothing.
-    support: full
-  diff_mode:
-    description: The module changes nothing.
-    support: none
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
 """
 
 EXAMPLES = r"""

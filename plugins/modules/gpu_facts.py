@@ -29,12 +29,6 @@ options:
     type: int
     default: 60
 attributes:
-  check_mode:
-    description: Can run in check mode and return changed status prediction without modifying target.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in check mode), when in diff mode.
-    support: none
   facts:
     description: Action returns an C(ansible_facts) dictionary that will update existing host facts.
     support: full
@@ -44,6 +38,8 @@ attributes:
     platforms: linux
 seealso:
   - module: gpuserve.sglang.gpu_health
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
 """
 
 EXAMPLES = r"""

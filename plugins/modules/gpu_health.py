@@ -143,23 +143,14 @@ options:
       - Seconds that one question to the driver, or one phase of O(level=deep), may take.
     type: int
     default: 60
-  fail_on:
-    description:
-      - Which checks make the module fail. V(warn) stops at warnings and failures.
-    type: str
-    choices: [fail, warn, never]
-    default: fail
 attributes:
-  check_mode:
-    description: Can run in check mode and return changed status prediction without modifying target.
-    support: full
-  diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in check mode), when in diff mode.
-    support: none
   platform:
     description: Target OS families that can be operated against.
     support: full
     platforms: linux
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
+  - gpuserve.sglang.judging
 """
 
 EXAMPLES = r"""

@@ -106,13 +106,8 @@ options:
       - Open the nodes.
     type: bool
     default: false
-attributes:
-  check_mode:
-    support: full
-    description: Nothing is ever changed.
-  diff_mode:
-    support: none
-    description: Nothing is ever changed.
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
 """
 
 EXAMPLES = r"""

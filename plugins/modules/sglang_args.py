@@ -58,16 +58,9 @@ options:
       - For each flag the variable in which it was set. Messages name that variable beside the flag.
     type: dict
     default: {}
-  fail_on:
-    description:
-      - Which checks make the module fail. V(warn) stops at warnings and failures.
-    type: str
-    choices: [fail, warn, never]
-    default: fail
-attributes:
-  check_mode:
-    description: Never changes anything, so check mode runs the same way.
-    support: full
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
+  - gpuserve.sglang.judging
 """
 
 EXAMPLES = r"""

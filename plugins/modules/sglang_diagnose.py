@@ -31,13 +31,8 @@ options:
       - A file on the host instead of a journal, with or without the times and names that C(journalctl) or Docker
         Compose put before each line. Of a large file the end is read.
     type: path
-attributes:
-  check_mode:
-    support: full
-    description: Changes nothing anyway.
-  diff_mode:
-    support: none
-    description: Changes nothing.
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
 """
 
 EXAMPLES = r"""

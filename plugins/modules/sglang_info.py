@@ -23,16 +23,9 @@ options:
     description:
       - The folder that holds the package C(sglang) and its metadata folder. One with unpacked wheels will do.
     type: path
-  fail_on:
-    description:
-      - The checks that make the module fail.
-    type: str
-    choices: [fail, warn, never]
-    default: fail
-attributes:
-  check_mode:
-    description: Never changes anything, so check mode runs the same way.
-    support: full
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
+  - gpuserve.sglang.judging
 """
 
 EXAMPLES = r"""

@@ -57,13 +57,8 @@ options:
     description: How long earlier looks have taken, in seconds. The action plugin of this module sets it.
     type: float
     default: 0
-attributes:
-  check_mode:
-    support: full
-    description: Changes nothing anyway.
-  diff_mode:
-    support: none
-    description: Changes nothing.
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
 """
 
 EXAMPLES = r"""

@@ -32,13 +32,8 @@ options:
     type: list
     elements: path
     default: []
-attributes:
-  check_mode:
-    support: full
-    description: Changes nothing anyway.
-  diff_mode:
-    support: none
-    description: Changes nothing.
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
 """
 
 EXAMPLES = r"""

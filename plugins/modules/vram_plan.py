@@ -18,23 +18,9 @@ description:
 author:
   - gpuserve contributors (@gpuserve)
 options:
-  base:
-    description:
-      - The base model.
-      - A value that starts with C(/) is a directory on the target, anything else a repository on the Hub.
-    type: str
-    required: true
   drafter:
     description: The drafter, written like O(base).
     type: str
-  base_revision:
-    description: The base's branch, tag or commit on the Hub.
-    type: str
-    default: main
-  drafter_revision:
-    description: The drafter's branch, tag or commit on the Hub.
-    type: str
-    default: main
   algorithm:
     description: The speculative algorithm, as C(--speculative-algorithm) gets it.
     type: str
@@ -49,10 +35,6 @@ options:
     description: The value of C(--mem-fraction-static).
     type: float
     required: true
-  tp_size:
-    description: Number of GPUs that the model is split over.
-    type: int
-    default: 1
   context_length:
     description: Tokens that one request must be able to hold. The base's own limit is looked at when not set.
     type: int
@@ -84,34 +66,14 @@ options:
       images:
         description: What a base that takes images needs for them.
         type: int
-  endpoint:
-    description: The Hub to read repositories from. The environment variable E(HF_ENDPOINT) is used when not set.
-    type: str
-  token:
-    description: A read token for gated repositories. It is sent to the Hub alone.
-    type: str
   timeout:
     description: Seconds that reading both models may take in all.
     type: int
     default: 120
-  names:
-    description:
-      - What the caller calls these options, so that a message names the variable to change.
-      - The keys are options of this module, the values names of variables, see the examples.
-    type: dict
-    default: {}
-  fail_on:
-    description: Which checks make the module fail. V(warn) stops at warnings and failures.
-    type: str
-    choices: [fail, warn, never]
-    default: fail
-attributes:
-  check_mode:
-    description: Reads only, so check mode does the same.
-    support: full
-  diff_mode:
-    description: Never changes anything.
-    support: none
+extends_documentation_fragment:
+  - gpuserve.sglang.attributes.read_only
+  - gpuserve.sglang.judging
+  - gpuserve.sglang.judging.pair
 """
 
 EXAMPLES = r"""
