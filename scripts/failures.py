@@ -13,11 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / ".build" / "collections"))
 
-from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.catalogue import (  # noqa: E402
+from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.catalogue import SIGNATURES  # noqa: E402
+from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.signature import (  # noqa: E402
     CAUSE,
     GENERAL,
     HINT,
-    SIGNATURES,
     STOP,
     Signature,
 )
@@ -26,7 +26,7 @@ DOCUMENT = ROOT / "docs" / "failures.md"
 _HEAD = """\
 # How engines fail
 
-<!-- Written by scripts/failures.py out of plugins/module_utils/diagnosis/catalogue.py: change that instead. -->
+<!-- Written by scripts/failures.py out of plugins/module_utils/diagnosis/families: change that instead. -->
 
 `sglang_diagnose` and `sglang_ready` look for these failures in the journal of the engine, or in a log file:
 

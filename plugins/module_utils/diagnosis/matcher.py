@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from .catalogue import CAUSE, GENERAL, HINT, SIGNATURES, STOP, Signature
+from .catalogue import SIGNATURES
 from .log import Line, Log, Raised, first_exception, last_lines
+from .signature import CAUSE, GENERAL, HINT, STOP, Signature
 
 # A cause explains more than what generally happens after it; a hint says what is wrong with a server that serves.
 _RANK = {CAUSE: 0, STOP: 0, GENERAL: 1, HINT: 2}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.catalogue import HINT, SIGNATURES, STOP
+from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.catalogue import SIGNATURES
 from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.log import read
 from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.matcher import Diagnosis, as_dict, diagnose
+from ansible_collections.gpuserve.sglang.plugins.module_utils.diagnosis.signature import HINT, STOP
 
 from tests.fixtures.engine_logs import HEALTHY, LOGS, UNKNOWN, VARIANTS
 
