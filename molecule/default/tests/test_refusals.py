@@ -4,14 +4,10 @@
 
 from __future__ import annotations
 
-import json
-import re
-import subprocess
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.fixtures import plays
+
 MISFIT = "/srv/models/tiny-eagle3-misfit"
 BASE = {"dest": "/srv/models/tiny-llama", "source": "/srv/lab/models/tiny-llama"}
 
@@ -57,13 +53,11 @@ REFUSALS = {
 @pytest.mark.parametrize("case", REFUSALS)
 def test_refused_before_anything_is_changed(case: str) -> None:
     variables, words = REFUSALS[case]
-    command = ["ansible-playbook", "playbooks/k26_eagle3.yml", "-i", "inventories/sandbox", "-e", json.dumps(variables)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode != 0, done.stdout
-    # The callback folds long lines.
-    told = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    status, output = plays.run(*plays.playbook("playbooks/k26_eagle3.yml", **variables))
+    assert status != 0, output
+    told = plays.unfolded(output)
     assert [word for word in words if word not in told] == [], told
     assert "fix:" in told
-    recap = done.stdout.split("PLAY RECAP")[1]
-    assert re.findall(r"changed=(\d+)", recap) != []
-    assert set(re.findall(r"changed=(\d+)", recap)) == {"0"}, recap
+    counts = plays.changed(output)
+    assert counts != {}
+    assert set(counts.values()) == {0}, output

@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from tests.fixtures import plays
+
 testinfra_hosts = ["ansible://pve"]
 
-ROOT = Path(__file__).parents[3]
-SCENARIO = ROOT / "molecule/lxc_gpu"
 DEVICES = "/etc/gpuserve-lab/devices"
 # By converge.yml: the GPU that each container was given; there are two.
 GPU = {200: 0, 201: 1, 202: 0, 203: 1}
@@ -71,22 +69,11 @@ def config(host, vmid):
     return host.check_output("cat /etc/pve/lxc/%s.conf", str(vmid))
 
 
-def ansible(*command):
-    return subprocess.run(
-        [*command, "-i", "inventories/sandbox"],
-        cwd=ROOT,
-        env={**os.environ, "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_NOCOLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def play(*arguments, **variables):
     """One more run of the role, which must not fail. Returns how many tasks changed something, and what was said."""
-    done = ansible("ansible-playbook", str(SCENARIO / "converge.yml"), "-e", json.dumps(variables), *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return int(re.search(r"changed=(\d+)", done.stdout.split("PLAY RECAP")[1])[1]), done.stdout
+    status, output = plays.run(*plays.playbook("molecule/lxc_gpu/converge.yml", *arguments, **variables))
+    assert status == 0, output
+    return plays.changed(output)["pve"], output
 
 
 def proof(style):
@@ -94,13 +81,14 @@ def proof(style):
     containers = [{"vmid": str(vmid), "gpus": [gpu]} for vmid, gpu in GPU.items()]
     arguments = {"containers": containers, "gpus": [0, 1], "style": style, "devices_file": DEVICES}
     arguments |= {"driver_answers": False, "prove": True}
-    done = ansible("ansible", "pve", "--one-line", "-m", "gpuserve.sglang.lxc_gpu_info", "-a", json.dumps(arguments))
-    told = json.loads(done.stdout.partition("=>")[2])
+    module = ("-m", "gpuserve.sglang.lxc_gpu_info", "-a", json.dumps(arguments))
+    status, output = plays.run("ansible", "pve", "--one-line", *module)
+    told = json.loads(next(line.partition("=>")[2] for line in output.splitlines() if line.startswith("pve | ")))
     # As many as there are nodes of the host, for each container.
     opens = [check for check in told["checks"] if re.search(r"\.(open|refused)\.", check["id"])]
     assert len(opens) == len(GPU) * 5
     failed = [check["id"] for check in told["checks"] if check["status"] == "fail"]
-    return failed, told["msg"] if done.returncode else ""
+    return failed, told["msg"] if status else ""
 
 
 def move_uvm(host):
@@ -110,7 +98,7 @@ def move_uvm(host):
     old = int(re.search(r"(\d+) nvidia-uvm$", text, re.MULTILINE)[1])
     new = next(major for major in range(old - 1, 384, -1) if major not in majors)
     host.check_output("sed -i %s %s", f"s/^{old} nvidia-uvm$/{new} nvidia-uvm/", DEVICES)
-    subprocess.run(["/usr/bin/python3", "-m", "lab", "reboot"], cwd=ROOT, check=True)
+    subprocess.run(["/usr/bin/python3", "-m", "lab", "reboot"], cwd=plays.ROOT, check=True)
     return old, new
 
 

@@ -8,12 +8,11 @@ import json
 import re
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-PLAYBOOK = "molecule/models/converge.yml"
+from tests.fixtures import plays
+
 PAGED = "/srv/models/paged"
 SERVED = "/srv/hub/lab/paged"
 
@@ -25,24 +24,16 @@ def pve(host):
     return host.get_host("ansible://pve", ansible_inventory=host.backend.ansible_inventory)
 
 
-def command(*arguments: str, **variables: object) -> list[str]:
-    """The scenario's playbook with other variables."""
-    return [
-        *("ansible-playbook", PLAYBOOK, "-i", "inventories/sandbox"),
-        *(["-e", json.dumps(variables)] if variables else []),
-        *arguments,
-    ]
+def command(*arguments: str, **variables: object) -> tuple[str, ...]:
+    """The scenario's playbook on the container, with other variables."""
+    return plays.playbook("molecule/models/converge.yml", "--limit", "ct200", *arguments, **variables)
 
 
-def play(*arguments: str, **variables: object) -> str:
-    done = subprocess.run(command(*arguments, **variables), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def changed(output: str) -> dict[str, int]:
-    recap = output.split("PLAY RECAP")[1]
-    return {host: int(count) for host, count in re.findall(r"^(\S+)\s*:.*changed=(\d+)", recap, re.MULTILINE)}
+def play(*arguments: str, **variables: object) -> int:
+    """One run that must not fail. Returns how many tasks changed something."""
+    status, output = plays.run(*command(*arguments, **variables))
+    assert status == 0, output
+    return plays.changed(output)["ct200"]
 
 
 def hashes(host, folder: str) -> dict[str, str]:
@@ -72,15 +63,14 @@ def test_decay_is_found_and_only_what_is_broken_comes_again(host):
         "touch -r %s /tmp/time && printf X | dd of=%s bs=1 seek=1000 conv=notrunc status=none && touch -r /tmp/time %s",
         *(path, path, path),
     )
-    assert changed(play("--limit", "ct200"))["ct200"] == 0
-    output = play("--limit", "ct200", hf_models_verify="sha256")
-    assert changed(output)["ct200"] == 1
-    assert changed(play("--limit", "ct200", hf_models_verify="sha256"))["ct200"] == 0
+    assert play() == 0
+    assert play(hf_models_verify="sha256") == 1
+    assert play(hf_models_verify="sha256") == 0
 
 
 def test_check_mode_on_a_host_without_the_model_writes_nothing(host):
     model = {"repo_id": "lab/tiny-eagle3", "allow_moving": True, "dest": "/srv/models/looked-at"}
-    assert changed(play("--check", "--limit", "ct200", hf_models_models=[model]))["ct200"] == 1
+    assert play("--check", hf_models_models=[model]) == 1
     assert not host.file("/srv/models/looked-at").exists
 
 
@@ -89,29 +79,30 @@ def test_a_transfer_outlives_its_connection(host, pve):
     address = host.check_output("getent hosts pve").split()[0]
     model = {"repo_id": "lab/paged", "allow_moving": True, "dest": "/srv/models/slow"}
     variables = {"hf_models_endpoint": f"http://{address}:8092", "hf_models_models": [model]}
-    running = subprocess.Popen(
-        command("--limit", "ct200", **variables), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    running = plays.start(*command(**variables))
     status = host.file("/srv/models/slow/.gpuserve/status.json")
     for _ in range(100):
         if status.exists:
             break
         time.sleep(0.2)
     subprocess.run(
-        ["python3", "-m", "lab", "exec", "ct200", "--", "pkill", "-f", "sshd: root"], cwd=ROOT, check=True, timeout=30
+        ["python3", "-m", "lab", "exec", "ct200", "--", "pkill", "-f", "sshd: root"],
+        cwd=plays.ROOT,
+        check=True,
+        timeout=30,
     )
     output, _ = running.communicate(timeout=120)
     assert running.returncode == 0, output
-    assert changed(output)["ct200"] == 1
+    assert plays.changed(output)["ct200"] == 1
     assert re.search(r"ct200: hf_models_models\[0\]: brought .* of 50\.\d MB \(\d+ %\), .*MB/s", output), output
     assert hashes(pve, SERVED).items() <= hashes(host, "/srv/models/slow").items()
 
 
 def test_a_model_goes_when_it_is_no_longer_wanted(host):
     models = [{"dest": "/srv/models/slow", "state": "absent"}]
-    assert changed(play("--limit", "ct200", hf_models_models=models))["ct200"] == 1
+    assert play(hf_models_models=models) == 1
     assert not host.file("/srv/models/slow").exists
-    assert changed(play("--limit", "ct200", hf_models_models=models))["ct200"] == 0
+    assert play(hf_models_models=models) == 0
 
 
 @pytest.fixture
@@ -136,10 +127,8 @@ def small_disk(host):
 def test_a_disk_that_will_not_do_is_told_before_the_first_byte(host, small_disk, command_before, told):
     host.check_output(command_before)
     model = {"repo_id": "lab/paged", "allow_moving": True, "dest": f"{small_disk}/paged"}
-    done = subprocess.run(
-        command("--limit", "ct200", hf_models_models=[model]), cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert re.search(told, re.sub(r"\s+", " ", done.stdout + done.stderr)), done.stdout
+    output = plays.run(*command(hf_models_models=[model]))[1]
+    assert re.search(told, plays.unfolded(output)), output
 
 
 @pytest.mark.parametrize(
@@ -152,11 +141,9 @@ def test_a_disk_that_will_not_do_is_told_before_the_first_byte(host, small_disk,
 )
 def test_what_cannot_be_had_is_a_sentence(model, told):
     model = {**model, "dest": "/srv/models/never"}
-    done = subprocess.run(
-        command("--limit", "ct200", hf_models_models=[model]), cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    text = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    status, output = plays.run(*command(hf_models_models=[model]))
+    assert status != 0
+    text = plays.unfolded(output)
     assert "hf_models_models[0]: " in text
     assert told in text
     assert "Traceback" not in text
