@@ -25,6 +25,8 @@ _PROPERTIES = (
     "ExecMainStartTimestampMonotonic",
     "ExecMainExitTimestampMonotonic",
     "ControlGroup",
+    "MainPID",
+    "NeedDaemonReload",
 )
 _CGROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
@@ -39,7 +41,8 @@ class UnitState:
     """``active`` is ActiveState; ``restarts`` counts how often systemd started it again by itself.
 
     ``run`` names its last run in the journal, ``began`` and ``exited`` are when its main process did, in seconds of the
-    monotonic clock (None where systemd does not tell), ``control_group`` is empty when nothing runs.
+    monotonic clock (None where systemd does not tell), ``control_group`` is empty and ``main_pid`` 0 when nothing runs.
+    ``stale``: systemd has not read the unit's file since it was changed.
     """
 
     active: str
@@ -50,6 +53,8 @@ class UnitState:
     began: float | None = None
     exited: float | None = None
     control_group: str = ""
+    main_pid: int = 0
+    stale: bool = False
 
     @property
     def ended(self) -> bool:
@@ -99,6 +104,8 @@ def state(unit: str) -> UnitState:
         began=_seconds(values.get("ExecMainStartTimestampMonotonic", "")),
         exited=_seconds(values.get("ExecMainExitTimestampMonotonic", "")),
         control_group=values.get("ControlGroup", ""),
+        main_pid=int(values.get("MainPID") or 0),
+        stale=values.get("NeedDaemonReload") == "yes",
     )
 
 
@@ -158,6 +165,43 @@ def command(pid: int) -> str:
         return (_PROC / str(pid) / "comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
+
+
+def environment(pid: int) -> dict[str, str]:
+    """What a process was started with; empty when it is gone or somebody else's."""
+    try:
+        told = (_PROC / str(pid) / "environ").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return {}
+    return dict(entry.split("=", 1) for entry in told.split("\0") if "=" in entry)
+
+
+def reload_units() -> None:
+    """Let systemd read the units' files again.
+
+    Raises:
+        UnitError: there is no systemd that answers.
+    """
+    _ask(["systemctl", "daemon-reload"])
+
+
+def forget_failures(unit: str) -> None:
+    """Let systemd count a unit's starts anew: those of deploys and rollbacks are no sign of a broken configuration.
+
+    Raises:
+        UnitError: there is no systemd that answers.
+    """
+    _ask(["systemctl", "reset-failed", unit])
+
+
+def interrupt(unit: str) -> None:
+    """Send SIGINT to the main process of a unit.
+
+    Raises:
+        UnitError: there is no systemd that answers.
+    """
+    # --kill-who became --kill-whom in systemd 252, which takes both.
+    _ask(["systemctl", "kill", "--kill-who=main", "--signal=SIGINT", unit])
 
 
 def listeners(port: int) -> list[int]:

@@ -6,75 +6,216 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: sglang_release
-short_description: Hash everything that an engine is started from
+short_description: Bring an instance of the engine to a release, forward or back
 version_added: 0.1.0
 description:
-  - Reads the records beside the venv and the models, and puts them under one hash with arguments and environment.
-  - Another hash means that a running engine is not the one that is asked for. Changes nothing.
+  - A release is everything that an engine is started from (arguments, environment, the engine's venv, the models) under
+    one hash. It is kept in C(/etc/sglang/<instance>/releases/<hash>), C(/etc/sglang/<instance>/current) is a link to
+    the current one, and the unit C(sglang@<instance>.service) is written from it.
+  - Tells what of a change takes effect only by a restart, and what can wait for the next start. It restarts nothing.
+  - Remembers how a release's gates went, and refuses one that failed them unless O(retry) is set.
 author:
   - gpuserve contributors (@gpuserve)
 options:
+  instance:
+    description: The name of the instance.
+    type: str
+    required: true
+  state:
+    description:
+      - V(current) makes what the other options describe the current release.
+      - V(back) makes O(release) the current one, or the last one whose gates passed beside the current one.
+      - V(proven) and V(rejected) remember that the gates of O(release) passed or failed.
+    type: str
+    choices: [current, back, proven, rejected]
+    default: current
   args:
-    description: The arguments of the engine.
+    description: The arguments of the engine. Needed for V(current).
     type: list
     elements: str
-    required: true
-  environment_hash:
-    description: A hash of the environment of the engine, which itself may hold secrets.
+  environment:
+    description: The text of its environment file, which systemd reads as root and nobody else may.
+    type: str
+    default: ""
+  keys:
+    description: The text of a configuration file of the engine's that holds its API keys. None when empty.
     type: str
     default: ""
   venv:
-    description: The venv of the engine.
+    description: The venv of the engine. Needed for V(current).
     type: path
-    required: true
   models:
     description: The folders of the base model and of the drafter.
     type: list
     elements: path
     default: []
-extends_documentation_fragment:
-  - gpuserve.sglang.attributes.read_only
+  unit:
+    description:
+      - The text of the unit. Needed for V(current).
+      - C(@release@) in it becomes the release's hash, C(@caches@) the variables of the kernel caches.
+    type: str
+  keep:
+    description: How many releases are kept. The current one, the running one and the last good one always are.
+    type: int
+    default: 5
+  retry:
+    description: Take a release although its gates failed before.
+    type: bool
+    default: false
+  release:
+    description: The hash of a release, for the other states.
+    type: str
+  told:
+    description: What the gates said, for V(proven) and V(rejected).
+    type: str
+    default: ""
+  measured:
+    description: What the gates measured, for V(proven) and V(rejected).
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    description: Tells what would change and what would need a restart.
+    support: full
+  diff_mode:
+    description: Shows the unit before and after. The environment is never shown.
+    support: full
 """
 
 EXAMPLES = r"""
-- name: Hash what the engine is started from
+- name: Take the release
   gpuserve.sglang.sglang_release:
+    instance: main
     args: [--model-path, /srv/models/tiny-llama]
     venv: /opt/sglang/engine-0.5.20
     models: [/srv/models/tiny-llama]
+    unit: "{{ lookup('ansible.builtin.template', 'sglang.service.j2') }}"
+
+- name: Go back to the last one whose gates passed
+  gpuserve.sglang.sglang_release:
+    instance: main
+    state: back
 """
 
 RETURN = r"""
 release:
-  description: The hash.
+  description: The hash of the release.
   returned: always
   type: str
-parts:
-  description: The hash of each part. Null for one that is not there or was not made by this collection.
+unit:
+  description: The name of the unit.
   returned: always
+  type: str
+restart:
+  description: What takes effect only by a restart of the engine that runs. Empty when nothing runs.
+  returned: for V(current) and V(back)
+  type: list
+  elements: str
+waits:
+  description: What takes effect with the next start, whenever that is.
+  returned: for V(current) and V(back)
+  type: list
+  elements: str
+running:
+  description: The release that the running engine was started from. Null when nothing runs.
+  returned: for V(current) and V(back)
+  type: str
+proven:
+  description: Whether the gates of the release passed. Null when they never ran.
+  returned: for V(current) and V(back)
+  type: bool
+caches:
+  description: The caches of compiled kernels, as C(folder), C(warm) and C(sentence).
+  returned: for V(current) and V(back)
   type: dict
+asked:
+  description: What the release's arguments ask for, as C(url), C(model), C(drafter), C(algorithm) and C(numbers).
+  returned: for V(current) and V(back)
+  type: dict
+taken:
+  description: When this was done, in seconds since the epoch.
+  returned: always
+  type: float
 """
 
+import time
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils import release
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, store
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "args": {"type": "list", "elements": "str", "required": True},
-            "environment_hash": {"type": "str", "default": ""},
-            "venv": {"type": "path", "required": True},
+            "instance": {"type": "str", "required": True},
+            "state": {"type": "str", "choices": ["current", "back", "proven", "rejected"], "default": "current"},
+            "args": {"type": "list", "elements": "str"},
+            "environment": {"type": "str", "default": "", "no_log": True},
+            "keys": {"type": "str", "default": "", "no_log": True},
+            "venv": {"type": "path"},
             "models": {"type": "list", "elements": "path", "default": []},
+            "unit": {"type": "str"},
+            "keep": {"type": "int", "default": 5},
+            "retry": {"type": "bool", "default": False},
+            "release": {"type": "str"},
+            "told": {"type": "str", "default": ""},
+            "measured": {"type": "dict", "default": {}},
         },
+        required_if=[
+            ("state", "current", ["args", "venv", "unit"]),
+            ("state", "proven", ["release"]),
+            ("state", "rejected", ["release"]),
+        ],
         supports_check_mode=True,
     )
     params = module.params
-    models = [Path(model) for model in params["models"]]
-    told = release.read(params["args"], params["environment_hash"], Path(params["venv"]), models)
-    module.exit_json(changed=False, release=told.hash, parts=dict(told.parts))
+    told: dict[str, Any] = {"unit": deploy.unit_name(params["instance"]), "taken": time.time()}
+    try:
+        if params["state"] in ("proven", "rejected"):
+            told |= _remember(params, module.check_mode)
+        else:
+            told |= _take(params, module.check_mode)
+    except deploy.ReleaseError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"{error.filename}: {error.strerror}; check free space and permissions")
+    module.exit_json(**told)
+
+
+def _remember(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
+    kept = store.Store(store.ROOT / params["instance"])
+    passed = params["state"] == "proven"
+    known = kept.proof(params["release"])
+    if not check_mode and kept.record(params["release"]) is not None:
+        kept.prove(params["release"], store.Proof(passed, time.time(), params["told"], params["measured"]))
+    return {"changed": known is None or known.passed != passed, "release": params["release"]}
+
+
+def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
+    places = deploy.Places()
+    if params["state"] == "back":
+        outcome = deploy.go_back(places, params["instance"], params["release"], check_mode)
+    else:
+        models = [Path(model) for model in params["models"]]
+        wanted = deploy.Wanted(
+            params["args"], params["environment"], params["keys"], Path(params["venv"]), models, params["unit"]
+        )
+        outcome = deploy.hold(places, params["instance"], wanted, params["keep"], params["retry"], check_mode)
+    warmth = outcome.warmth
+    return {
+        "changed": outcome.changed,
+        "release": outcome.release,
+        "restart": list(outcome.restart),
+        "waits": list(outcome.waits),
+        "running": outcome.running,
+        "proven": outcome.proof.passed if outcome.proof is not None else None,
+        "caches": {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
+        "asked": asdict(outcome.asked),
+        "diff": {"before": outcome.before, "after": outcome.after, "before_header": "unit", "after_header": "unit"},
+    }
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..checks import FAIL, Check, failing
+from ..files import write_whole
 from ..gpu.host import container
 from . import apt, boot, dpkg, judge, kernel, runfile, sources, versions
-from .files import write_whole
 from .judge import CONTAINER, HOST
 
 # Which holds are ours: a hold that we did not place is the operator's word.

@@ -19,8 +19,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..files import write_whole
 from . import toolkit
-from .files import write_whole
 
 RECORD = "proof.json"
 # Compiled and linked, never run: it needs nvcc's own headers, CUDA's C++ library, libdevice (expf) and the run time.

@@ -30,7 +30,7 @@ def test_a_running_unit(systemd: Systemd) -> None:
     assert not state.ended
     assert systemd.asked() == [
         f"systemctl show {NAME} --property=LoadState,ActiveState,SubState,Result,NRestarts,InvocationID,"
-        "ExecMainStartTimestampMonotonic,ExecMainExitTimestampMonotonic,ControlGroup"
+        "ExecMainStartTimestampMonotonic,ExecMainExitTimestampMonotonic,ControlGroup,MainPID,NeedDaemonReload"
     ]
 
 

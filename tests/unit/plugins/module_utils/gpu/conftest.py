@@ -14,12 +14,6 @@ from tests.doubles import gpus
 Examine = Callable[..., dict[str, Check]]
 
 
-@pytest.fixture(scope="session")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The doubles of libnvidia-ml and libcuda, built once."""
-    return gpus.build(tmp_path_factory.mktemp("doubles"))
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """What a host with a loaded driver shows in its files; no GPU is on its bus yet."""
@@ -36,20 +30,6 @@ def root(tmp_path: Path) -> Path:
         (folder / name).write_text(text)
     (folder / "dev/shm").mkdir()
     return folder
-
-
-@pytest.fixture
-def play(libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], None]:
-    """A function that makes the doubles play a scenario."""
-    uvm = tmp_path / "nvidia-uvm"
-    uvm.touch()
-
-    def start(lines: list[str]) -> None:
-        scenario = gpus.write(tmp_path / "scenario", [f"value uvm * {uvm}", *lines])
-        monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
-        monkeypatch.setenv("GPU_DOUBLE_SCENARIO", str(scenario))
-
-    return start
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpuserve.sglang.plugins.module_utils import release
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service import release
 
 RECORD = state.Record("k", "3.11", {"sglang": "0.5.20"}, {"sglang": ["sha256:aa"]}, {})
 
@@ -22,7 +22,7 @@ def engine(tmp_path: Path) -> Path:
 
 
 def read(engine: Path, args: tuple[str, ...] = ("--port", "1"), environment: str = "e") -> release.Release:
-    return release.read(args, environment, engine, [])
+    return release.read(args, environment, "", engine, [])
 
 
 def test_the_same_parts_make_the_same_release(engine: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_engine_that_is_not_whole_has_no_hash(engine: Path, tmp_path: Path, u
 
 
 def test_a_model_that_this_collection_did_not_bring_has_no_hash(engine: Path, tmp_path: Path) -> None:
-    told = release.read([], "", engine, [tmp_path])
+    told = release.read([], "", "", engine, [tmp_path])
     assert told.parts[str(tmp_path)] is None
 
 
@@ -73,5 +73,5 @@ def test_a_model_of_the_same_sizes_and_other_content_is_another_release(engine: 
     for digest in ("a" * 64, "b" * 64):
         held = manifest.Held(size=1, sha256=digest, mtime_ns=1)
         manifest.Manifest("there", None, {"model.safetensors": held}).write(tmp_path)
-        hashes.append(release.read((), "", engine, [tmp_path]).hash)
+        hashes.append(release.read((), "", "", engine, [tmp_path]).hash)
     assert hashes[0] != hashes[1]

@@ -35,12 +35,13 @@ def _hash(told: object) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def read(args: Sequence[str], environment_hash: str, engine: Path, models: Sequence[Path]) -> Release:
+def read(args: Sequence[str], environment_hash: str, keys_hash: str, engine: Path, models: Sequence[Path]) -> Release:
     """The release that a start with these arguments would be."""
     record = state.read_record(engine)
     parts: dict[str, str | None] = {
         "args": _hash(list(args)),
         "environment": environment_hash,
+        "keys": keys_hash,
         # Not the request's key: a comment in a lock is no reason to load a model again.
         "engine": _hash([record.python, dict(record.packages), dict(record.hashes), dict(record.origins)])
         if record is not None and record.finished

@@ -1,0 +1,306 @@
+# Copyright (c) 2026, gpuserve contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Brings an instance to a release, forward or back, and tells what of it needs a restart. It restarts nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from .. import unit
+from ..engine.command_line import CommandLine
+from ..files import write_whole
+from . import caches, changes, release
+from .store import ENVIRONMENT, ROOT, Proof, Record, Store
+
+# In the unit's text: the release that it belongs to, and the variables of the kernel caches.
+RELEASE_TOKEN = "@release@"
+CACHES_TOKEN = "@caches@"
+# The engine carries its release in its environment, so that what runs can be told from what is on disk.
+VARIABLE = "GPUSERVE_RELEASE"
+_UNITS = Path("/etc/systemd/system")
+
+
+class ReleaseError(Exception):
+    """The release cannot be taken; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things lie on a host."""
+
+    releases: Path = ROOT
+    units: Path = _UNITS
+    caches: Path = caches.ROOT
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """``environment`` is the text of an environment file, ``unit`` the unit's with the two tokens in it.
+
+    ``keys`` is the text of a configuration file of the engine's that holds its API keys, empty when it has none.
+    """
+
+    args: Sequence[str]
+    environment: str
+    keys: str
+    venv: Path
+    models: Sequence[Path]
+    unit: str
+
+
+# What sglang.launch_server takes when the flags are not given (sglang/srt/server_args.py, 0.4.6 to 0.5.23).
+_HOST, _PORT = "127.0.0.1", "30000"
+_NUMBERS = ("--speculative-num-steps", "--speculative-eagle-topk", "--speculative-num-draft-tokens")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a release's arguments ask for: where it is reached from its own host, and what speculation it does."""
+
+    url: str
+    model: str
+    drafter: str | None
+    algorithm: str | None
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def of(cls, args: Sequence[str]) -> Asked:
+        """Reads an argument list."""
+        line = CommandLine.read(args, {})
+        host = line.text("--host") or _HOST
+        numbers = {flag[2:].replace("-", "_"): line.number(flag) for flag in _NUMBERS}
+        return cls(
+            f"http://{_HOST if host in ('0.0.0.0', '::') else host}:{line.text('--port') or _PORT}",
+            line.text("--model-path") or "",
+            line.text("--speculative-draft-model-path"),
+            line.text("--speculative-algorithm"),
+            {name: number for name, number in numbers.items() if number is not None},
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``restart`` says what takes effect only by a restart of the engine that runs, ``waits`` what can wait for one.
+
+    ``before`` and ``after`` are the installed unit's text. ``running`` is None when nothing runs, and empty when what
+    runs was started from no release.
+    """
+
+    release: str
+    changed: bool
+    restart: Sequence[str]
+    waits: Sequence[str]
+    running: str | None
+    proof: Proof | None
+    before: str
+    after: str
+    warmth: caches.Warmth
+    asked: Asked
+    pruned: Sequence[str] = ()
+
+
+def unit_name(instance: str) -> str:
+    """The systemd unit of an instance."""
+    return f"sglang@{instance}.service"
+
+
+def record(args: Sequence[str], environment: str, keys: str, venv: Path, models: Sequence[Path]) -> Record:
+    """What a start with these would be, as it would be written."""
+    known = release.read(args, _digest(environment), _digest(keys), venv, models)
+    return Record(
+        known.hash,
+        dict(known.parts),
+        list(args),
+        {name: _digest(value) for name, value in _variables(environment).items()},
+        str(venv),
+        [str(model) for model in models],
+        time.time(),
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _variables(environment: str) -> dict[str, str]:
+    lines = (line for line in environment.splitlines() if "=" in line and not line.startswith("#"))
+    return dict(line.split("=", 1) for line in lines)
+
+
+def running(instance: str) -> tuple[str | None, unit.UnitState | None]:
+    """The release that the running engine was started from: None when nothing runs, empty when it was from none."""
+    try:
+        state = unit.state(unit_name(instance))
+    except unit.UnitError:
+        return None, None
+    if not state.main_pid:
+        return None, state
+    return unit.environment(state.main_pid).get(VARIABLE, ""), state
+
+
+def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, only_look: bool) -> Outcome:
+    """Make what is wanted the current release of the instance, on disk and for systemd.
+
+    Raises:
+        ReleaseError: its gates failed before and ``retry`` is off, or another process has its port.
+        OSError: a file cannot be written.
+    """
+    store = Store(places.releases / instance)
+    asked = record(wanted.args, wanted.environment, wanted.keys, wanted.venv, wanted.models)
+    proof = store.proof(asked.release)
+    if proof is not None and not proof.passed and not retry:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(proof.at))
+        raise ReleaseError(
+            f"this very release ({asked.release}) failed its gates on {when}: {proof.told}; change what caused it, or "
+            f"set sglang_server_retry to true to start it once more"
+        )
+    runs, state = running(instance)
+    if runs != asked.release:
+        _refuse_a_taken_port(Asked.of(wanted.args), state)
+    warmth = caches.look(caches.folder(places.caches, wanted.venv))
+    variables = " ".join(f'"{name}={value}"' for name, value in caches.environment(warmth.folder).items())
+    text = wanted.unit.replace(RELEASE_TOKEN, asked.release).replace(CACHES_TOKEN, variables)
+    restart, waits = _compare(places, store, instance, asked, wanted.environment, text, runs, state)
+    installed = _installed(places, instance)
+    differs = store.differs(asked, text, wanted.environment, wanted.keys)
+    changed = differs or store.current != asked.release or installed != text
+    pruned: Sequence[str] = ()
+    if not only_look:
+        if differs:
+            store.write(asked, text, wanted.environment, wanted.keys)
+        _take(places, store, instance, asked.release, text, state)
+        if restart or runs is None:
+            unit.forget_failures(unit_name(instance))
+        good = store.good()
+        pruned = store.prune(keep, (asked.release, runs, good.release if good else None))
+    return Outcome(
+        release=asked.release,
+        changed=changed or bool(pruned),
+        restart=restart,
+        waits=waits,
+        running=runs,
+        proof=proof,
+        before=installed,
+        after=text,
+        warmth=warmth,
+        asked=Asked.of(asked.args),
+        pruned=pruned,
+    )
+
+
+def _refuse_a_taken_port(asked: Asked, state: unit.UnitState | None) -> None:
+    """The engine would find out when it has loaded everything."""
+    port = urlsplit(asked.url).port
+    own = unit.processes(state.control_group) if state is not None else []
+    others = [pid for pid in unit.listeners(port or 0) if pid not in own]
+    if others:
+        named = ", ".join(f"{pid} ({unit.command(pid)})" for pid in others)
+        raise ReleaseError(
+            f"port {port} is taken by the process {named}; end it, or give another port (sglang_server_port). Nothing "
+            f"was changed"
+        )
+
+
+def go_back(places: Places, instance: str, release_name: str | None, only_look: bool) -> Outcome:
+    """Make an earlier release the current one: the named one, or the one whose gates passed last.
+
+    Raises:
+        ReleaseError: there is none, or what it was made from is no longer there.
+        OSError: a file cannot be written.
+    """
+    store = Store(places.releases / instance)
+    chosen = store.record(release_name) if release_name else store.good(besides=store.current)
+    if chosen is None:
+        known = ", ".join(one.release for one in store.records()) or "none"
+        what = f"release {release_name}" if release_name else "release whose gates passed, beside the current one,"
+        raise ReleaseError(f"instance {instance} has no {what}; there is: {known}")
+    environment, keys = store.secrets(chosen.release)
+    now = record(chosen.args, environment, keys, Path(chosen.venv), [Path(model) for model in chosen.models])
+    moved = [part for part, told in chosen.parts.items() if now.parts.get(part) != told]
+    if moved:
+        named = ", ".join({"engine": f"the engine in {chosen.venv}"}.get(part, part) for part in moved)
+        raise ReleaseError(
+            f"release {chosen.release} cannot be taken again: {named} is no longer what it was made from; run the main "
+            f"playbook with the variables of that release"
+        )
+    text = store.unit(chosen.release)
+    runs, state = running(instance)
+    installed = _installed(places, instance)
+    changed = store.current != chosen.release or installed != text
+    restart = [] if runs == chosen.release else [f"release {runs or store.current} -> {chosen.release}"]
+    if not only_look:
+        _take(places, store, instance, chosen.release, text, state)
+        unit.forget_failures(unit_name(instance))
+    warmth = caches.look(caches.folder(places.caches, Path(chosen.venv)))
+    proof = store.proof(chosen.release)
+    return Outcome(chosen.release, changed, restart, [], runs, proof, installed, text, warmth, Asked.of(chosen.args))
+
+
+def _take(places: Places, store: Store, instance: str, chosen: str, text: str, state: unit.UnitState | None) -> None:
+    if store.current != chosen:
+        store.switch(chosen)
+    if _installed(places, instance) != text:
+        write_whole(places.units / unit_name(instance), text, mode=0o644)
+        unit.reload_units()
+    elif state is not None and state.stale:
+        # A run died between the two.
+        unit.reload_units()
+
+
+def _installed(places: Places, instance: str) -> str:
+    try:
+        return (places.units / unit_name(instance)).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _compare(
+    places: Places,
+    store: Store,
+    instance: str,
+    asked: Record,
+    environment: str,
+    text: str,
+    runs: str | None,
+    state: unit.UnitState | None,
+) -> tuple[list[str], list[str]]:
+    if runs is None or state is None:
+        return [], []
+    known = store.record(runs) if runs else None
+    if known is None:
+        return ["what runs was started from no release that is known here"], []
+    told = changes.between(known, asked) if runs != asked.release else []
+    restart = [change.told for change in told if change.restarts]
+    waits = [change.told for change in told if not change.restarts]
+    # An edit by hand counts if the engine was started after it.
+    file = places.units / unit_name(instance)
+    installed, kept = _installed(places, instance), store.unit(store.current or runs)
+    if installed and _start_lines(installed) != _start_lines(kept):
+        (restart if _older(file, state) else waits).append("the unit was edited by hand")
+    elif runs == asked.release and text != kept:
+        waits.append("what the unit says of limits and order")
+    variables = store.path(runs) / ENVIRONMENT
+    if runs == asked.release and store.environment_differs(runs, environment) and _older(variables, state):
+        restart.append("the environment's file was edited by hand")
+    return restart, waits
+
+
+def _start_lines(text: str) -> list[str]:
+    """What decides how the engine is started."""
+    names = r"(Exec\w+|Environment\w*|User|Group|SupplementaryGroups|WorkingDirectory|LoadCredential)="
+    return [line for line in text.splitlines() if re.match(names, line)]
+
+
+def _older(path: Path, state: unit.UnitState) -> bool:
+    """Whether a file was last changed before the engine's start."""
+    if state.began is None:
+        return True
+    began = time.time() - (time.monotonic() - state.began)
+    return path.stat().st_mtime < began

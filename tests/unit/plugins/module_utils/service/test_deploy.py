@@ -1,0 +1,261 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import os
+import socket
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ansible_collections.gpuserve.sglang.plugins.module_utils import unit
+from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service.store import Proof, Store
+
+from tests.fixtures.systemd import Systemd
+
+UNIT = """[Service]
+Environment=GPUSERVE_RELEASE=@release@
+Environment=@caches@
+ExecStart=/opt/engine
+LimitNOFILE=1024
+"""
+NAME = "sglang@main.service"
+
+
+class Host:
+    """A host with a systemd that tells what ``runs`` and ``dies`` said last."""
+
+    def __init__(self, root: Path, systemd: Systemd, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.places = deploy.Places(root / "etc", root / "units", root / "cache")
+        self.engine = root / "engine"
+        self.engine.mkdir()
+        state.write_record(self.engine, state.Record("k", "3.11", {"sglang": "0.5.20"}))
+        self.systemd = systemd
+        self.environment: dict[str, str] = {}
+        monkeypatch.setattr(unit, "environment", lambda pid: self.environment if pid == 77 else {})
+        self.dies()
+
+    @property
+    def store(self) -> Store:
+        return Store(self.places.releases / "main")
+
+    @property
+    def unit(self) -> Path:
+        return self.places.units / NAME
+
+    def runs(self, release: str, began: float | None = None) -> None:
+        """The engine runs, started from a release ``began`` seconds ago."""
+        self.environment = {deploy.VARIABLE: release} if release else {}
+        started = int((time.monotonic() - (began or 0.0)) * 1e6)
+        self.systemd.states(
+            f"LoadState=loaded\nActiveState=active\nMainPID=77\nExecMainStartTimestampMonotonic={started}\n"
+        )
+
+    def dies(self) -> None:
+        self.systemd.states("LoadState=not-found\nActiveState=inactive\nMainPID=0\n")
+
+    def wanted(self, *args: str, environment: str = "A=1\n", text: str = UNIT) -> deploy.Wanted:
+        return deploy.Wanted(["--port", "1", *args], environment, "", self.engine, [], text)
+
+    def hold(
+        self, wanted: deploy.Wanted, keep: int = 5, retry: bool = False, only_look: bool = False
+    ) -> deploy.Outcome:
+        return deploy.hold(self.places, "main", wanted, keep, retry, only_look)
+
+    def serve(self, *args: str) -> str:
+        """Deploy, start and prove."""
+        release = self.hold(self.wanted(*args)).release
+        self.runs(release)
+        self.store.prove(release, Proof(True, time.time(), "6 passed"))
+        return release
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    systemd = Systemd(tmp_path / "systemd")
+    monkeypatch.setenv("PATH", f"{systemd.binaries}:/usr/bin:/bin")
+    return Host(tmp_path, systemd, monkeypatch)
+
+
+def test_first_deploy(host: Host) -> None:
+    told = host.hold(host.wanted())
+    assert told.changed
+    assert (told.running, told.restart, told.waits, told.proof) == (None, [], [], None)
+    assert host.store.current == told.release
+    text = host.unit.read_text()
+    assert f"GPUSERVE_RELEASE={told.release}\n" in text
+    assert f'"TVM_FFI_CACHE_DIR={host.places.caches}/0.5.20-no-gpu/tvm-ffi"' in text
+    assert "systemctl daemon-reload" in host.systemd.asked()
+
+
+def test_the_second_time_nothing_changes(host: Host) -> None:
+    release = host.serve()
+    asked = len(host.systemd.asked())
+    told = host.hold(host.wanted())
+    assert not told.changed
+    assert (told.release, told.restart, told.waits) == (release, [], [])
+    assert told.proof is not None
+    assert "systemctl daemon-reload" not in host.systemd.asked()[asked:]
+
+
+def test_a_look_writes_nothing(host: Host) -> None:
+    assert host.hold(host.wanted(), only_look=True).changed
+    assert not host.places.releases.exists()
+    assert not host.unit.exists()
+
+
+def test_another_argument_takes_a_restart(host: Host) -> None:
+    host.serve()
+    told = host.hold(host.wanted("--context-length", "1024"))
+    assert told.changed
+    assert told.restart == ["--context-length: not given -> 1024"]
+    assert host.store.current == told.release
+
+
+def test_a_run_that_died_before_the_restart_is_made_good(host: Host) -> None:
+    host.serve()
+    host.hold(host.wanted("--context-length", "1024"))
+    again = host.hold(host.wanted("--context-length", "1024"))
+    assert not again.changed
+    assert again.restart == ["--context-length: not given -> 1024"]
+
+
+def test_a_log_level_waits(host: Host) -> None:
+    host.serve()
+    told = host.hold(host.wanted("--log-level", "warning"))
+    assert told.changed
+    assert (told.restart, told.waits) == ([], ["--log-level: not given -> warning"])
+
+
+def test_limits_of_the_unit_wait(host: Host) -> None:
+    host.serve()
+    told = host.hold(host.wanted(text=UNIT.replace("1024", "2048")))
+    assert told.changed
+    assert (told.restart, told.waits) == ([], ["what the unit says of limits and order"])
+    assert "2048" in host.unit.read_text()
+
+
+def test_an_engine_from_elsewhere_is_restarted(host: Host) -> None:
+    host.runs("")
+    assert host.hold(host.wanted()).restart == ["what runs was started from no release that is known here"]
+
+
+@pytest.mark.parametrize(("hours", "restarts"), [(1, True), (-1, False)], ids=["started after", "started before"])
+def test_a_unit_edited_by_hand(host: Host, hours: int, restarts: bool) -> None:
+    release = host.serve()
+    host.unit.write_text(host.unit.read_text().replace("/opt/engine", "/opt/another"))
+    os.utime(host.unit, (time.time() - 3600 * hours,) * 2)
+    host.runs(release)
+    told = host.hold(host.wanted())
+    assert "/opt/another" in told.before
+    assert "/opt/another" not in told.after
+    assert "/opt/another" not in host.unit.read_text()
+    assert (told.restart if restarts else told.waits) == ["the unit was edited by hand"]
+
+
+def test_an_environment_edited_by_hand_before_the_start(host: Host) -> None:
+    release = host.serve()
+    file = host.store.path(release) / "environment"
+    file.write_text("A=2\n")
+    os.utime(file, (time.time() - 3600,) * 2)
+    told = host.hold(host.wanted())
+    assert told.restart == ["the environment's file was edited by hand"]
+    assert file.read_text() == "A=1\n"
+
+
+def test_what_failed_its_gates_is_not_started_again(host: Host) -> None:
+    release = host.hold(host.wanted()).release
+    host.store.prove(release, Proof(False, 0.0, "accept length 1.00"))
+    with pytest.raises(
+        deploy.ReleaseError, match=r"failed its gates on .*: accept length 1\.00; .*sglang_server_retry"
+    ):
+        host.hold(host.wanted())
+    assert host.hold(host.wanted(), retry=True).release == release
+
+
+def test_a_stale_unit_is_read_again(host: Host) -> None:
+    release = host.serve()
+    asked = len(host.systemd.asked())
+    host.environment = {deploy.VARIABLE: release}
+    host.systemd.states("LoadState=loaded\nActiveState=active\nMainPID=77\nNeedDaemonReload=yes\n")
+    host.hold(host.wanted())
+    assert "systemctl daemon-reload" in host.systemd.asked()[asked:]
+
+
+def test_a_deploy_does_not_use_up_the_starts_that_systemd_allows(host: Host) -> None:
+    host.serve()
+    asked = len(host.systemd.asked())
+    host.hold(host.wanted())
+    assert f"systemctl reset-failed {NAME}" not in host.systemd.asked()[asked:]
+    host.hold(host.wanted("--context-length", "1024"))
+    assert f"systemctl reset-failed {NAME}" in host.systemd.asked()[asked:]
+
+
+def test_a_port_that_another_process_has_is_refused_before_anything_is_written(host: Host) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        port = str(squatter.getsockname()[1])
+        with pytest.raises(deploy.ReleaseError, match=rf"port {port} is taken by the process {os.getpid()} "):
+            host.hold(replace(host.wanted(), args=["--port", port]))
+    assert not host.unit.exists()
+    assert host.hold(replace(host.wanted(), args=["--port", port])).changed
+
+
+def test_old_releases_go(host: Host) -> None:
+    first = host.serve()
+    names = [host.hold(host.wanted("--context-length", str(length)), keep=1).release for length in (1, 2, 3)]
+    # The one that runs and was proven, and the current one.
+    assert {one.release for one in host.store.records()} == {first, names[-1]}
+
+
+def test_back_to_the_last_good_one(host: Host) -> None:
+    good = host.serve()
+    text = host.unit.read_text()
+    bad = host.hold(host.wanted("--context-length", "1024")).release
+    host.runs(bad)
+    told = deploy.go_back(host.places, "main", None, only_look=False)
+    assert (told.release, told.changed) == (good, True)
+    assert told.restart == [f"release {bad} -> {good}"]
+    assert host.store.current == good
+    assert host.unit.read_text() == text
+
+
+def test_back_to_a_named_one(host: Host) -> None:
+    first = host.serve()
+    host.serve("--context-length", "1024")
+    host.serve("--context-length", "512")
+    assert deploy.go_back(host.places, "main", first, only_look=True).changed
+    assert host.store.current != first
+    assert deploy.go_back(host.places, "main", first, only_look=False).release == first
+    assert host.store.current == first
+
+
+def test_there_is_none_to_go_back_to(host: Host) -> None:
+    only = host.serve()
+    with pytest.raises(deploy.ReleaseError, match=rf"no release whose gates passed, beside .*there is: {only}"):
+        deploy.go_back(host.places, "main", None, only_look=False)
+    with pytest.raises(deploy.ReleaseError, match="no release nowhere"):
+        deploy.go_back(host.places, "main", "nowhere", only_look=False)
+
+
+def test_a_release_whose_engine_is_gone_is_not_taken(host: Host) -> None:
+    host.serve()
+    host.serve("--context-length", "1024")
+    state.write_record(host.engine, state.Record("k", "3.11", {"sglang": "0.5.21"}))
+    with pytest.raises(deploy.ReleaseError, match=r"the engine in .*/engine is no longer what it was made from"):
+        deploy.go_back(host.places, "main", None, only_look=False)
+
+
+def test_what_arguments_ask_for() -> None:
+    asked = deploy.Asked.of(
+        [*("--model-path", "/m", "--host", "0.0.0.0", "--port", "31000"), *("--speculative-num-steps", "3")]
+    )
+    assert asked == deploy.Asked("http://127.0.0.1:31000", "/m", None, None, {"speculative_num_steps": 3})
+    assert deploy.Asked.of(["--host", "10.0.0.1"]).url == "http://10.0.0.1:30000"
+
+
+def test_two_releases_differ_by_their_environment(host: Host) -> None:
+    names = {host.hold(replace(host.wanted(), environment=text), only_look=True).release for text in ("A=1\n", "A=2\n")}
+    assert len(names) == 2
