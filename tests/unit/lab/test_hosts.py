@@ -59,15 +59,18 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_prepare(state: Path) -> None:
-    hosts.prepare(LAB, {"base": "/img/base", "pvebase": "/img/pve"}, [Mount("/src", "/srv/models")])
+    mounts = [Mount("/hub", "/srv/hub", pve_alone=True), Mount("/src", "/srv/models")]
+    hosts.prepare(LAB, {"base": "/img/base", "pvebase": "/img/pve"}, mounts)
     guest = (LAB.pve_delta / "etc/pve/lxc/200.conf").read_text()
     assert "onboot: 1\n" in guest
     assert "unprivileged: 0\n" in guest
     assert f"ip={LAB.ct_address}/24" in guest
     assert "mp0: /srv/lab/srv/models,mp=/srv/models,ro=1\n" in guest
+    assert "hub" not in guest
     outer = (LAB.pve_delta.parent / "config").read_text()
     assert f"lxc.rootfs.path = overlay:/img/pve:{LAB.pve_delta}\n" in outer
     assert "lxc.mount.entry = /src srv/lab/srv/models none rbind,ro,create=dir 0 0\n" in outer
+    assert "lxc.mount.entry = /hub srv/hub none rbind,ro,create=dir 0 0\n" in outer
     assert f"gateway {LAB.gateway}\n" in (LAB.pve_delta / "etc/network/interfaces").read_text()
     assert [line.split()[0] for line in LAB.known_hosts.read_text().splitlines()] == [
         str(LAB.pve_address),
