@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import re
 import shutil
 import stat
 import subprocess
@@ -81,6 +82,13 @@ def test_prepare(state: Path) -> None:
     assert stat.S_IMODE((LAB.pve_delta / "etc/ssh/ssh_host_ed25519_key").stat().st_mode) == 0o600
     assert (LAB.pve_delta / "usr/lib/gpuserve-lab/pvelab/pct.py").is_file()
     assert not list(state.rglob("__pycache__"))
+    system = LAB.pve_delta / "etc/systemd/system"
+    for unit in ("lab-hub.service", "pve-guests.service"):
+        assert (system / "multi-user.target.wants" / unit).resolve() == system / unit
+        assert (system / unit).is_file()
+    started = re.search(r"^ExecStart=\S+ (\S+) /srv/hub ", (system / "lab-hub.service").read_text(), re.MULTILINE)
+    assert started is not None
+    assert (LAB.pve_delta / started[1].lstrip("/")).is_file()
 
 
 def test_prepare_again_leaves_what_the_host_changed(state: Path) -> None:
