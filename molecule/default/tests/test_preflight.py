@@ -8,6 +8,8 @@ import re
 
 from tests.fixtures import plays
 
+testinfra_hosts = ["ansible://ct200"]
+
 WANTED = {
     "sglang_server_model_path": "/srv/models/base",
     "sglang_server_speculative_draft_model_path": "/srv/models/drafter",
@@ -19,7 +21,7 @@ WANTED = {
 
 
 def table(**variables: object) -> dict[str, list[str]]:
-    """What became of each check, by its id; a check that is made of base and drafter has several."""
+    """What became of each check, by its id; two modules may have one of the same id."""
     status, output = plays.run(*plays.playbook("playbooks/preflight.yml", **variables))
     assert status == 0, output
     assert set(plays.changed(output).values()) == {0}, output
@@ -29,8 +31,18 @@ def table(**variables: object) -> dict[str, list[str]]:
     return told
 
 
-def test_models_on_the_hub_are_judged_as_those_in_their_folders() -> None:
-    here, there = table(), table(**WANTED)
-    assert here["drafter.hidden_size"] == ["pass"]
-    assert here["base.readable"] == ["pass", "pass"]
-    assert there == here
+def test_models_in_their_folders_are_judged():
+    told = table()
+    assert told["drafter.hidden_size"] == ["pass"]
+    # By the drafter's judge and by the sum of the memory.
+    assert told["base.readable"] == ["pass", "pass"]
+
+
+def test_models_that_are_on_the_hub_alone_are_judged_from_there(host):
+    told = table(**WANTED)
+    assert told["drafter.hidden_size"] == ["pass"]
+    assert told["base.readable"] == ["pass", "pass"]
+    # How many weights there are is known when they are here.
+    assert told["drafter.weights"] == ["skipped"]
+    for model in WANTED["hf_models_models"]:
+        assert not host.file(model["dest"]).exists
