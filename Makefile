@@ -79,7 +79,7 @@ $(MODELS)/.made: lab/engine/models.py
 sandbox-up: sandbox-check setup
 	@$(MAKE) $(MODELS)/.made
 	@mkdir -p $(WHEELHOUSE)
-	@$(LAB) up --mount $(WHEELHOUSE):/srv/lab/wheelhouse --mount $(MODELS):/srv/lab/models --mount $(STANDINS):/srv/lab/standins
+	@$(LAB) up --mount $(WHEELHOUSE):/srv/lab/wheelhouse --mount $(MODELS):pve:/srv/hub/lab --mount $(STANDINS):/srv/lab/standins
 	@ansible-playbook playbooks/wheelhouse.yml $(SANDBOX) -e wheelhouse_path=$(WHEELHOUSE)
 
 .PHONY: sandbox

@@ -111,7 +111,8 @@ def status(lab: Lab) -> None:
     for name, address in lab.hosts.items():
         print(f"  {name:<6} {address}  ssh -i {lab.key} -o UserKnownHostsFile={lab.known_hosts} root@{address}")
     for mount in record.mounts:
-        print(f"  mount  {mount.source} -> {mount.target} (ct200), {mount.on_pve} (pve)")
+        in_ct = "" if mount.pve_alone else f"{mount.target} (ct200), "
+        print(f"  mount  {mount.source} -> {in_ct}{mount.on_pve} (pve)")
 
 
 def execute(lab: Lab, host: str, command: Sequence[str]) -> int:
@@ -132,7 +133,10 @@ def parser() -> argparse.ArgumentParser:
 
     commands.add_parser("check", help="whether this machine can run a lab (status 3 if not)")
     command("up", "make the lab and start it").add_argument(
-        "--mount", action="append", metavar="HOSTDIR:CTDIR", help="a folder to show CT 200, read-only; may be repeated"
+        "--mount",
+        action="append",
+        metavar="HOSTDIR:[pve:]DIR",
+        help="a folder to show CT 200 (with pve: its host alone), read-only; may be repeated",
     )
     command("down", "remove every trace of the lab")
     command("reboot", "restart the Proxmox host, as its operator would")

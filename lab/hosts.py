@@ -76,9 +76,12 @@ def prepare(lab: Lab, images: dict[str, str], mounts: Sequence[Mount]) -> None:
     values = template_values(lab, images)
     install_once(lab.pve_delta, "etc/network/interfaces", _fill("interfaces", values))
     install(lab.pve_delta, "etc/gpuserve-lab/devices", proc_devices(Path("/proc/devices").read_text()))
-    symlink(lab.pve_delta / "etc/systemd/system/multi-user.target.wants/pve-guests.service", "../pve-guests.service")
+    install(lab.pve_delta, "usr/lib/gpuserve-lab/hub.py", (FILES.parent / "hub.py").read_text())
+    for unit in ("lab-hub.service", "pve-guests.service"):
+        symlink(lab.pve_delta / "etc/systemd/system/multi-user.target.wants" / unit, f"../{unit}")
     (lab.pve_delta / "etc/pve/nodes/pve/qemu-server").mkdir(parents=True, exist_ok=True)
-    lines = [f"mp{n}: {mount.on_pve},mp={mount.target},ro=1\n" for n, mount in enumerate(mounts)]
+    shown = [mount for mount in mounts if not mount.pve_alone]
+    lines = [f"mp{n}: {mount.on_pve},mp={mount.target},ro=1\n" for n, mount in enumerate(shown)]
     guest = guest_config(lab, VMID, unprivileged=False) + "".join(lines)
     install_once(lab.pve_delta, f"etc/pve/nodes/pve/lxc/{VMID}.conf", guest, 0o640)
     for kind in ("lxc", "qemu-server"):

@@ -512,23 +512,28 @@ def altered(file: str, times: int = ALWAYS, keep: int | None = None) -> Fault:
     return fault
 
 
+def tell_systemd(state: str) -> None:
+    """Tell the service manager, if one has started this process: sd_notify(3)."""
+    if address := os.environ.get("NOTIFY_SOCKET"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.sendto(state.encode(), address)
+
+
 def main() -> None:
     """Serve each folder below FOLDER that holds a config.json, by its path, until the process is ended."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="of the Hub; its large files are on the next one")
-    parser.add_argument("--owner", help="put before each name, with a slash")
     parser.add_argument("--rate", type=float, help="bytes per second of each connection to the large files")
     arguments = parser.parse_args()
     with serve(arguments.address, arguments.port) as hub:
         hub.bytes_per_second = arguments.rate
         for config in sorted(arguments.folder.rglob("config.json")):
             name = str(config.parent.relative_to(arguments.folder))
-            if arguments.owner:
-                name = f"{arguments.owner}/{name}"
             print(f"{name}@{hub.add(name, config.parent).commit}", flush=True)
         print(hub.endpoint, flush=True)
+        tell_systemd("READY=1")
         threading.Event().wait()
 
 

@@ -29,29 +29,38 @@ CLONES = range(VMID + 1, 255)
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder of this machine, seen read-only in CT 200 and, under /srv/lab, on the Proxmox host."""
+    """A folder of this machine, seen read-only in CT 200 and, under /srv/lab, on the Proxmox host; or there alone."""
 
     source: str
     target: str
+    pve_alone: bool = False
 
     @property
     def on_pve(self) -> str:
-        return f"/srv/lab{self.target}"
+        return self.target if self.pve_alone else f"/srv/lab{self.target}"
 
     def __str__(self) -> str:
-        return f"{self.source}:{self.target}"
+        return f"{self.source}:{'pve:' if self.pve_alone else ''}{self.target}"
+
+    @classmethod
+    def read(cls, text: str) -> Mount:
+        """HOSTDIR:CTDIR or HOSTDIR:pve:DIR."""
+        source, _, where = text.partition(":")
+        return cls(source, where.removeprefix("pve:"), where.startswith("pve:"))
 
     @classmethod
     def parse(cls, text: str) -> Mount:
-        """HOSTDIR:CTDIR, both absolute; LabError otherwise. What LXC cannot quote in a mount entry is refused."""
-        source, _, target = text.partition(":")
-        if not re.fullmatch(r"/[^\s:,\\]+", source) or not re.fullmatch(r"/[^\s:,\\]+", target):
-            raise LabError(f"--mount {text}: expected HOSTDIR:CTDIR, two absolute paths without spaces or commas")
-        if ".." in Path(target).parts:
-            raise LabError(f"--mount {text}: '..' in the container's path")
-        if not Path(source).is_dir():
-            raise LabError(f"--mount {text}: {source} is not a folder on this machine")
-        return cls(os.path.realpath(source), os.path.normpath(target))
+        """As `read`; LabError unless both are absolute. What LXC cannot quote in a mount entry is refused."""
+        given = cls.read(text)
+        if not all(re.fullmatch(r"/[^\s:,\\]+", path) for path in (given.source, given.target)):
+            raise LabError(
+                f"--mount {text}: expected HOSTDIR:CTDIR or HOSTDIR:pve:DIR, absolute paths without spaces or commas"
+            )
+        if ".." in Path(given.target).parts:
+            raise LabError(f"--mount {text}: '..' in {given.target}")
+        if not Path(given.source).is_dir():
+            raise LabError(f"--mount {text}: {given.source} is not a folder on this machine")
+        return cls(os.path.realpath(given.source), os.path.normpath(given.target), given.pve_alone)
 
 
 @dataclass(frozen=True)
@@ -218,7 +227,7 @@ class Record:
             return None
         except ValueError as error:
             raise LabError(f"{lab.record_file} is not readable ({error}); run `python3 -m lab down`") from error
-        mounts = tuple(Mount(*text.split(":")) for text in data["mounts"])
+        mounts = tuple(Mount.read(text) for text in data["mounts"])
         return cls(mounts, data["images"], data["ready"])
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -35,6 +36,13 @@ def api(host, path, payload=None):
         "print(r.urlopen(q, timeout=60).read().decode())"
     )
     return json.loads(host.check_output("python3 -c %s %s %s", code, path, json.dumps(payload) if payload else ""))
+
+
+@pytest.mark.parametrize("name", ["tiny-llama", "tiny-eagle3"])
+def test_models_came_from_the_hub(host, name):
+    told = json.loads(host.file(f"/srv/models/{name}/.gpuserve-manifest.json").content_string)
+    assert told["origin"] == f"lab/{name}"
+    assert re.fullmatch("[0-9a-f]{40}", told["commit"])
 
 
 def test_unit_is_active_and_enabled(host):

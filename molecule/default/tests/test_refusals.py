@@ -8,14 +8,19 @@ import pytest
 
 from tests.fixtures import plays
 
-MISFIT = "/srv/models/tiny-eagle3-misfit"
-BASE = {"dest": "/srv/models/tiny-llama", "source": "/srv/lab/models/tiny-llama"}
+testinfra_hosts = ["ansible://ct200"]
+
+# On the Hub alone.
+MISFIT = {"dest": "/srv/models/tiny-eagle3-misfit", "repo_id": "lab/tiny-eagle3-misfit", "allow_moving": True}
+BASE = {"dest": "/srv/models/tiny-llama", "repo_id": "lab/tiny-llama", "allow_moving": True}
+# What there is of models, with the size and the time of each file.
+HELD = "find /srv/models -printf '%p %s %T@\\n' | sort"
 
 REFUSALS = {
     "a drafter whose hidden size does not fit": (
         {
-            "sglang_server_speculative_draft_model_path": MISFIT,
-            "hf_models_models": [BASE, {"dest": MISFIT, "source": "/srv/lab/models/tiny-eagle3-misfit"}],
+            "sglang_server_speculative_draft_model_path": MISFIT["dest"],
+            "hf_models_models": [BASE, MISFIT],
         },
         ["sglang_server_speculative_draft_model_path", "96", "64"],
     ),
@@ -36,8 +41,12 @@ REFUSALS = {
         ["sglang_server_model_path", "/srv/models/nowhere"],
     ),
     "a source that does not exist": (
-        {"hf_models_models": [{"dest": "/srv/models/tiny-llama", "source": "/srv/lab/models/nowhere"}]},
-        ["hf_models_models[0]", "/srv/lab/models/nowhere"],
+        {"hf_models_models": [{"dest": "/srv/models/tiny-llama", "source": "/srv/nowhere"}]},
+        ["hf_models_models[0]", "/srv/nowhere"],
+    ),
+    "a repository that the Hub does not have": (
+        {"hf_models_models": [{**BASE, "repo_id": "lab/nowhere"}]},
+        ["hf_models_models[0]", "lab/nowhere", "check the spelling of the repository"],
     ),
     "an unknown speculative algorithm": (
         {"sglang_server_speculative_algorithm": "EAGEL3"},
@@ -51,8 +60,9 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_refused_before_anything_is_changed(case: str) -> None:
+def test_refused_before_anything_is_changed(host, case: str) -> None:
     variables, words = REFUSALS[case]
+    held = host.check_output(HELD)
     status, output = plays.run(*plays.playbook("playbooks/k26_eagle3.yml", **variables))
     assert status != 0, output
     told = plays.unfolded(output)
@@ -61,3 +71,5 @@ def test_refused_before_anything_is_changed(case: str) -> None:
     counts = plays.changed(output)
     assert counts != {}
     assert set(counts.values()) == {0}, output
+    assert host.check_output(HELD) == held
+    assert MISFIT["dest"] not in held

@@ -14,7 +14,7 @@ import pytest
 from tests.fixtures import plays
 
 PAGED = "/srv/models/paged"
-SERVED = "/srv/hub/lab/paged"
+SERVED = "/srv/hub/scenario/paged"
 
 testinfra_hosts = ["ansible://ct200"]
 
@@ -52,7 +52,7 @@ def test_both_hosts_hold_what_the_hub_serves(host, pve):
 
 def test_the_manifest_names_commit_and_hashes(host, pve):
     told = json.loads(host.file(f"{PAGED}/.gpuserve-manifest.json").content_string)
-    assert told["origin"] == "lab/paged"
+    assert told["origin"] == "scenario/paged"
     assert re.fullmatch("[0-9a-f]{40}", told["commit"])
     assert {f"./{name}": file["sha256"] for name, file in told["files"].items()} == hashes(pve, SERVED)
 
@@ -74,12 +74,19 @@ def test_check_mode_on_a_host_without_the_model_writes_nothing(host):
     assert not host.file("/srv/models/looked-at").exists
 
 
-def test_a_transfer_outlives_its_connection(host, pve):
+@pytest.fixture
+def slow_hub(pve):
+    """The address of a second Hub with the same repositories that takes its time."""
+    served = "/usr/bin/python3 /usr/lib/gpuserve-lab/hub.py /srv/hub --address pve --port 8092 --rate 1000000"
+    pve.check_output(f"systemd-run --unit=slow-hub --service-type=notify --collect {served}")
+    yield "http://pve:8092"
+    pve.check_output("systemctl stop slow-hub")
+
+
+def test_a_transfer_outlives_its_connection(host, pve, slow_hub):
     """The ssh sessions of the run are ended while it goes on; its output tells how far it is all the same."""
-    address = host.check_output("getent hosts pve").split()[0]
-    model = {"repo_id": "lab/paged", "allow_moving": True, "dest": "/srv/models/slow"}
-    variables = {"hf_models_endpoint": f"http://{address}:8092", "hf_models_models": [model]}
-    running = plays.start(*command(**variables))
+    model = {"repo_id": "scenario/paged", "allow_moving": True, "dest": "/srv/models/slow"}
+    running = plays.start(*command(hf_models_endpoint=slow_hub, hf_models_models=[model]))
     status = host.file("/srv/models/slow/.gpuserve/status.json")
     for _ in range(100):
         if status.exists:
@@ -126,7 +133,7 @@ def small_disk(host):
 )
 def test_a_disk_that_will_not_do_is_told_before_the_first_byte(host, small_disk, command_before, told):
     host.check_output(command_before)
-    model = {"repo_id": "lab/paged", "allow_moving": True, "dest": f"{small_disk}/paged"}
+    model = {"repo_id": "scenario/paged", "allow_moving": True, "dest": f"{small_disk}/paged"}
     output = plays.run(*command(hf_models_models=[model]))[1]
     assert re.search(told, plays.unfolded(output)), output
 
@@ -135,8 +142,11 @@ def test_a_disk_that_will_not_do_is_told_before_the_first_byte(host, small_disk,
     ("model", "told"),
     [
         ({"repo_id": "lab/nowhere", "allow_moving": True}, "check the spelling of the repository"),
-        ({"repo_id": "lab/paged", "revision": "f" * 40}, "has no such revision (HTTP 404); fix: correct the revision"),
-        ({"repo_id": "lab/paged", "revision": "main"}, "expected a commit of 40 hexadecimal digits"),
+        (
+            {"repo_id": "scenario/paged", "revision": "f" * 40},
+            "has no such revision (HTTP 404); fix: correct the revision",
+        ),
+        ({"repo_id": "scenario/paged", "revision": "main"}, "expected a commit of 40 hexadecimal digits"),
     ],
 )
 def test_what_cannot_be_had_is_a_sentence(model, told):

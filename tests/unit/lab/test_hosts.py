@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import re
 import shutil
 import stat
 import subprocess
@@ -59,15 +60,18 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_prepare(state: Path) -> None:
-    hosts.prepare(LAB, {"base": "/img/base", "pvebase": "/img/pve"}, [Mount("/src", "/srv/models")])
+    mounts = [Mount("/hub", "/srv/hub", pve_alone=True), Mount("/src", "/srv/models")]
+    hosts.prepare(LAB, {"base": "/img/base", "pvebase": "/img/pve"}, mounts)
     guest = (LAB.pve_delta / "etc/pve/lxc/200.conf").read_text()
     assert "onboot: 1\n" in guest
     assert "unprivileged: 0\n" in guest
     assert f"ip={LAB.ct_address}/24" in guest
     assert "mp0: /srv/lab/srv/models,mp=/srv/models,ro=1\n" in guest
+    assert "hub" not in guest
     outer = (LAB.pve_delta.parent / "config").read_text()
     assert f"lxc.rootfs.path = overlay:/img/pve:{LAB.pve_delta}\n" in outer
     assert "lxc.mount.entry = /src srv/lab/srv/models none rbind,ro,create=dir 0 0\n" in outer
+    assert "lxc.mount.entry = /hub srv/hub none rbind,ro,create=dir 0 0\n" in outer
     assert f"gateway {LAB.gateway}\n" in (LAB.pve_delta / "etc/network/interfaces").read_text()
     assert [line.split()[0] for line in LAB.known_hosts.read_text().splitlines()] == [
         str(LAB.pve_address),
@@ -78,6 +82,13 @@ def test_prepare(state: Path) -> None:
     assert stat.S_IMODE((LAB.pve_delta / "etc/ssh/ssh_host_ed25519_key").stat().st_mode) == 0o600
     assert (LAB.pve_delta / "usr/lib/gpuserve-lab/pvelab/pct.py").is_file()
     assert not list(state.rglob("__pycache__"))
+    system = LAB.pve_delta / "etc/systemd/system"
+    for unit in ("lab-hub.service", "pve-guests.service"):
+        assert (system / "multi-user.target.wants" / unit).resolve() == system / unit
+        assert (system / unit).is_file()
+    started = re.search(r"^ExecStart=\S+ (\S+) /srv/hub ", (system / "lab-hub.service").read_text(), re.MULTILINE)
+    assert started is not None
+    assert (LAB.pve_delta / started[1].lstrip("/")).is_file()
 
 
 def test_prepare_again_leaves_what_the_host_changed(state: Path) -> None:

@@ -69,7 +69,15 @@ def test_mount(tmp_path: Path) -> None:
     assert mount.on_pve == "/srv/lab/srv/models"
 
 
-@pytest.mark.parametrize("text", ["/tmp", "tmp:/x", "/tmp:x", "/tmp:/a b", "/tmp:/a,ro=0", "/tmp:/../etc"])
+def test_mount_on_pve_alone(tmp_path: Path) -> None:
+    mount = Mount.parse(f"{tmp_path}:pve:/srv/hub/lab")
+    assert mount == Mount(str(tmp_path), "/srv/hub/lab", pve_alone=True)
+    assert mount.on_pve == "/srv/hub/lab"
+
+
+@pytest.mark.parametrize(
+    "text", ["/tmp", "tmp:/x", "/tmp:x", "/tmp:/a b", "/tmp:/a,ro=0", "/tmp:/../etc", "/tmp:ct200:/x"]
+)
 def test_bad_mount(text: str) -> None:
     with pytest.raises(LabError, match="--mount"):
         Mount.parse(text)
@@ -85,7 +93,7 @@ def test_record_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     lab = Lab("demo")
     assert Record.load(lab) is None
     lab.state.mkdir()
-    record = Record((Mount("/a", "/b"),), {"base": "/x", "pvebase": "/y"}, ready=True)
+    record = Record((Mount("/a", "/b"), Mount("/c", "/d", pve_alone=True)), {"base": "/x", "pvebase": "/y"}, ready=True)
     record.save(lab)
     assert Record.load(lab) == record
 
