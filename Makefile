@@ -53,6 +53,10 @@ test-faults: setup ## downloads killed at random points, each repaired by the ne
 bench-download: setup ## throughput of a download against `hf download` from the same server
 	python benchmarks/download.py
 
+.PHONY: bench-run
+bench-run: setup ## what a run of the main playbook costs when there is nothing to do, on the running sandbox
+	python benchmarks/run.py
+
 .PHONY: test
 test: lint unit sanity build ## everything; what needs containers is named and not run where they cannot be had
 	@if $(LAB) check; then $(MAKE) molecule; else \

@@ -21,6 +21,8 @@ HEALTH_LIMIT_S = 4.0
 _PAUSE_S = 0.5
 # What a start writes is far less.
 _START_LINES = 4000
+# What asyncio says for uvicorn. The engine then closes its HTTP server, and its process stays (0.5.20).
+_NO_PORT = "error while attempting to bind on address"
 _COMPILERS = frozenset({"nvcc", "cicc", "ptxas", "cudafe++", "cc1plus", "ninja"})
 
 
@@ -93,7 +95,7 @@ def look(
             return Look(True, since_start, Progress(startup.READY), False, now)
         late = now.waited >= timeout
         if late or spent >= limit:
-            stands = Look(False, since_start, *_stands(unit_name, state), now)
+            stands = Look(False, since_start, *_stands(server, unit_name, state), now)
             if late:
                 raise _too_late(server, unit_name, stands, timeout)
             return stands
@@ -112,11 +114,17 @@ def wait(server: Server, unit_name: str | None, timeout: float, sleep: Callable[
     return look(server, unit_name, Seen(), timeout, timeout, sleep).since_start
 
 
-def _stands(unit_name: str | None, state: unit.UnitState | None) -> tuple[Progress | None, bool]:
-    """How far the start is, and whether a compiler runs."""
+def _stands(server: Server, unit_name: str | None, state: unit.UnitState | None) -> tuple[Progress | None, bool]:
+    """How far the start is, and whether a compiler runs. Raises NotReady when it cannot come to its end."""
     if unit_name is None or state is None:
         return None, False
     told = unit.journal(unit_name, state.run, _START_LINES).decode("utf-8", "replace")
+    if _NO_PORT in told:
+        diagnosis = diagnose(sources.of_run(unit_name, state.run))
+        raise NotReady(
+            f"{unit_name} runs on without its port: {server.url} is taken by another process.\n{diagnosis.story()}",
+            diagnosis,
+        )
     commands = {unit.command(pid) for pid in unit.processes(state.control_group)}
     return startup.progress(told), bool(commands & _COMPILERS)
 

@@ -158,6 +158,15 @@ def test_where_no_process_can_be_seen_an_answer_counts(systemd: Systemd) -> None
     assert look(200).ready
 
 
+def test_a_unit_that_runs_on_without_its_port_ends_the_wait(systemd: Systemd) -> None:
+    line = "[Errno 98] error while attempting to bind on address ('0.0.0.0', 30000): address already in use"
+    systemd.journal(f"[2026-11-29 20:39:24] ERROR:    {line}\n".encode())
+    with pytest.raises(ready.NotReady, match=r"runs on without its port: .* is taken by another process") as ended:
+        look(503)
+    assert ended.value.diagnosis is not None
+    assert "30000" in ended.value.diagnosis.story()
+
+
 def test_a_unit_that_is_not_there_is_told_at_once(systemd: Systemd) -> None:
     systemd.states("LoadState=not-found\nActiveState=inactive\n")
     with pytest.raises(unit.UnitError, match="there is no unit"):

@@ -1,0 +1,106 @@
+#!/usr/bin/env python
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run of the main playbook costs when there is nothing to do, on the running sandbox.
+
+Against `ansible all -m ping` and `ansible all -m setup` on the same inventory, in turns; of several the fastest counts.
+Then the tasks that take longest, and the same run for 16 hosts: the inventory names the one container 16 times, and the
+one Proxmox host once, so that Ansible works for 16 while their processors are this machine's.
+
+Run it with the checkout's own Python while a sandbox is up (make sandbox): make bench-run
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PLAYBOOK = "playbooks/k26_eagle3.yml"
+INVENTORY = "inventories/sandbox"
+
+
+def machine_cpu() -> float:
+    """CPU seconds that this machine has spent: the lab's containers run on it."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:8]]
+    busy = sum(fields) - fields[3] - fields[4]
+    return busy / os.sysconf("SC_CLK_TCK")
+
+
+def run(*command: str, **environment: str) -> tuple[float, float, str]:
+    """Wall seconds, CPU seconds of the whole machine, and what was said."""
+    cpu, begun = machine_cpu(), time.monotonic()
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environment}, capture_output=True, text=True
+    )
+    wall, spent = time.monotonic() - begun, machine_cpu() - cpu
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
+    return wall, spent, done.stdout
+
+
+def nothing_to_do(said: str) -> None:
+    """A run that changed something measures something else."""
+    if set(re.findall(r"changed=(\d+)", said)) != {"0"}:
+        sys.exit(f"that run changed something; run the main playbook once before:\n{said[-3000:]}")
+
+
+def many(folder: Path, count: int) -> Path:
+    """The sandbox with its container under ``count`` names."""
+    told = json.loads(run("ansible-inventory", "-i", INVENTORY, "--list")[2])
+    kept = {"proxmox": told["proxmox"]["hosts"], "sglang": told["sglang"]["hosts"]}
+    variables = told["_meta"]["hostvars"]
+    container = kept["sglang"][0]
+    hosts = {
+        "proxmox": {"hosts": {name: variables[name] for name in kept["proxmox"]}},
+        "sglang": {"hosts": {f"{container}-{number}": variables[container] for number in range(count)}},
+    }
+    path = folder / "hosts.json"
+    path.write_text(json.dumps({"all": {"children": hosts}}))
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3, help="how often each is run")
+    parser.add_argument("--hosts", type=int, default=16, help="how many names the container gets; 0 leaves that out")
+    options = parser.parse_args()
+    job = ("ansible-playbook", PLAYBOOK, "-i")
+    commands = {
+        "ansible all -m ping": ("ansible", "all", "-i", INVENTORY, "-m", "ansible.builtin.ping"),
+        "ansible all -m setup": ("ansible", "all", "-i", INVENTORY, "-m", "ansible.builtin.setup"),
+        "main playbook, nothing to do": (*job, INVENTORY),
+    }
+    best: dict[str, tuple[float, float]] = {}
+    for _ in range(options.runs):
+        for name, command in commands.items():
+            wall, spent, said = run(*command)
+            if command[:-1] == job:
+                nothing_to_do(said)
+            best[name] = min(best.get(name, (wall, spent)), (wall, spent))
+    for name, (wall, spent) in best.items():
+        print(f"{name:<32}{wall:6.1f} s  {spent:6.1f} CPU s")
+    ping, one = best["ansible all -m ping"], best["main playbook, nothing to do"]
+    print(f"{'times the ping':<32}{one[0] / ping[0]:6.1f}")
+    profile = run(*commands["main playbook, nothing to do"], ANSIBLE_CALLBACKS_ENABLED="ansible.posix.profile_tasks")[2]
+    print("\nThe tasks that take longest:")
+    for line in re.findall(r"^(.+? -+ +[\d.]+s)$", profile, re.MULTILINE)[:12]:
+        print(f"  {line}")
+    if options.hosts:
+        with tempfile.TemporaryDirectory() as folder:
+            inventory = str(many(Path(folder), options.hosts))
+            wall, spent, said = run(*job, inventory, "-f", str(options.hosts))
+            nothing_to_do(said)
+        print(f"\n{options.hosts} hosts, nothing to do: {wall:.1f} s, {wall / one[0]:.1f} times one host")
+        print(f"CPU seconds of one host: {spent / options.hosts:.1f}, with its share of the controller's")
+
+
+if __name__ == "__main__":
+    main()
