@@ -16,8 +16,8 @@ DECODE_RATE = ("speed.decode_rate", "tokens per second against the baseline")
 
 def decode_rate(answers: Iterable[Answer]) -> float | None:
     """Tokens per second of one stream alone, the prefill left out. None where nothing was timed."""
-    timed = [(answer.timed_tokens, answer.timed_seconds) for answer in answers]
-    tokens, seconds = sum(one for one, _ in timed), sum(one for _, one in timed)
+    asked = list(answers)
+    tokens, seconds = sum(one.timed_tokens for one in asked), sum(one.timed_seconds for one in asked)
     return tokens / seconds if tokens > 0 and seconds > 0 else None
 
 
