@@ -347,6 +347,8 @@ EFFECTIVE = (
     "context_length",
     "mem_fraction_static",
     "attention_backend",
+    "prefill_attention_backend",
+    "decode_attention_backend",
     "kv_cache_dtype",
     "speculative_algorithm",
     "speculative_draft_model_path",

@@ -14,7 +14,13 @@ from .speculation import speculates
 
 GOLDEN = ("golden.answers", "the answers of the baseline at temperature 0")
 # What decides on the order of additions.
-_SAME_KERNELS = ("tp_size", "attention_backend", "kv_cache_dtype")
+_SAME_KERNELS = (
+    "tp_size",
+    "attention_backend",
+    "prefill_attention_backend",
+    "decode_attention_backend",
+    "kv_cache_dtype",
+)
 _SOURCE = "sglang/srt/arg_groups/attention_hook.py, handle_deterministic_inference (0.5.23), and SGLang's FAQ"
 
 

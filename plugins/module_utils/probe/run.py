@@ -204,9 +204,7 @@ def _clients(
     else:
         gates.ask(
             serving.JSON_SCHEMA,
-            lambda: server.chat(
-                model, serving.SCHEMA_PROMPT, serving.LONG_ANSWER_TOKENS, response_format=serving.RESPONSE_FORMAT
-            ),
+            lambda: server.chat(model, serving.SCHEMA_PROMPT, serving.LONG_ANSWER_TOKENS, **serving.SCHEMA_REQUEST),
             serving.json_schema,
         )
     parser = in_effect.get("tool_call_parser")
