@@ -132,6 +132,10 @@ asked:
   description: What the release's arguments ask for, as C(url), C(model), C(drafter), C(algorithm) and C(numbers).
   returned: for V(current) and V(back)
   type: dict
+identity:
+  description: What a measured speed belongs to, as C(model), C(engine) and C(gpus).
+  returned: for V(current) and V(back)
+  type: dict
 taken:
   description: When this was done, in seconds since the epoch.
   returned: always
@@ -214,6 +218,7 @@ def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         "proven": outcome.proof.passed if outcome.proof is not None else None,
         "caches": {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
         "asked": asdict(outcome.asked),
+        "identity": dict(outcome.identity),
         "diff": {"before": outcome.before, "after": outcome.after, "before_header": "unit", "after_header": "unit"},
     }
 

@@ -55,8 +55,8 @@ EXAMPLES = r"""
 RETURN = r"""
 releases:
   description:
-    - The releases, the newest first. Each has C(release), C(written), C(args), C(asked), C(venv), C(models),
-      C(current), C(running), C(proven) (null when its gates never ran), C(proven_at), C(told) and C(measured).
+    - The releases, the newest first. Each has C(release), C(written), C(args), C(asked), C(identity), C(venv),
+      C(models), C(current), C(running), C(proven) (null when its gates never ran), C(proven_at), C(told) and C(measured).
   returned: always
   type: list
   elements: dict
@@ -130,6 +130,7 @@ def _shown(record: store.Record, kept: store.Store, runs: str | None) -> dict[st
         "written": record.written,
         "args": list(record.args),
         "asked": asdict(deploy.Asked.of(record.args)),
+        "identity": deploy.identity(record),
         "venv": record.venv,
         "models": list(record.models),
         "current": record.release == kept.current,

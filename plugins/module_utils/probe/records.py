@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.files import write_whole
+from ansible_collections.gpuserve.sglang.plugins.module_utils.files import write_whole
 
 # Prompts, answers and figures: no secret is in them.
 _MODE = 0o644

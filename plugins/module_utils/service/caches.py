@@ -55,16 +55,17 @@ def folder(root: Path, venv: Path) -> Path:
     """The caches of an engine on this host's GPUs."""
     record = state.read_record(venv)
     version = record.packages.get("sglang", "unknown") if record is not None else "unknown"
-    return root / f"{version}-{_gpu()}"
+    # Only the first counts: the engine takes GPUs of one kind.
+    return root / f"{version}-{next(iter(gpus()), 'no-gpu')}"
 
 
-def _gpu() -> str:
-    """The GPU's name as a word. Only the first counts: the engine takes GPUs of one kind."""
+def gpus() -> list[str]:
+    """The GPUs' names as words, in the order of their addresses."""
+    found = []
     for told in sorted(_GPUS.glob("*/information")) if _GPUS.is_dir() else ():
-        found = re.search(r"^Model:\s*(.+)$", told.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
-        if found:
-            return re.sub(r"[^a-z0-9]+", "-", found[1].strip().lower())
-    return "no-gpu"
+        name = re.search(r"^Model:\s*(.+)$", told.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+        found += [re.sub(r"[^a-z0-9]+", "-", name[1].strip().lower())] if name else []
+    return found
 
 
 def environment(caches: Path) -> dict[str, str]:

@@ -90,7 +90,7 @@ class Outcome:
     """``restart`` says what takes effect only by a restart of the engine that runs, ``waits`` what can wait for one.
 
     ``before`` and ``after`` are the installed unit's text. ``running`` is None when nothing runs, and empty when what
-    runs was started from no release.
+    runs was started from no release. ``identity`` is what a measured speed belongs to.
     """
 
     release: str
@@ -103,6 +103,7 @@ class Outcome:
     after: str
     warmth: caches.Warmth
     asked: Asked
+    identity: Mapping[str, object]
     pruned: Sequence[str] = ()
 
 
@@ -191,6 +192,7 @@ def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, 
         after=text,
         warmth=warmth,
         asked=Asked.of(asked.args),
+        identity=identity(asked),
         pruned=pruned,
     )
 
@@ -240,7 +242,29 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
         unit.forget_failures(unit_name(instance))
     warmth = caches.look(caches.folder(places.caches, Path(chosen.venv)))
     proof = store.proof(chosen.release)
-    return Outcome(chosen.release, changed, restart, [], runs, proof, installed, text, warmth, Asked.of(chosen.args))
+    return Outcome(
+        release=chosen.release,
+        changed=changed,
+        restart=restart,
+        waits=[],
+        running=runs,
+        proof=proof,
+        before=installed,
+        after=text,
+        warmth=warmth,
+        asked=Asked.of(chosen.args),
+        identity=identity(chosen),
+    )
+
+
+def identity(one: Record) -> dict[str, object]:
+    """What a measured speed belongs to: base model, engine and GPUs. Where they are not known by hash, their paths."""
+    model = Asked.of(one.args).model
+    return {
+        "model": one.parts.get(model) or model,
+        "engine": one.parts.get("engine") or one.venv,
+        "gpus": caches.gpus(),
+    }
 
 
 def _take(places: Places, store: Store, instance: str, chosen: str, text: str, state: unit.UnitState | None) -> None:
