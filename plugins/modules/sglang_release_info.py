@@ -56,7 +56,8 @@ RETURN = r"""
 releases:
   description:
     - The releases, the newest first. Each has C(release), C(written), C(args), C(asked), C(identity), C(venv),
-      C(models), C(current), C(running), C(proven) (null when its gates never ran), C(proven_at), C(told) and C(measured).
+      C(models), C(current), C(running), C(proven) (null when its gates never ran), C(proven_at), C(told) and
+      C(measured).
   returned: always
   type: list
   elements: dict

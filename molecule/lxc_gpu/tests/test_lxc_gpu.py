@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 
 import pytest
 
-from tests.fixtures import plays
+from tests.fixtures import plays, reboots
 
 testinfra_hosts = ["ansible://pve"]
 
-DEVICES = "/etc/gpuserve-lab/devices"
 # By converge.yml: the GPU that each container was given; there are two.
 GPU = {200: 0, 201: 1, 202: 0, 203: 1}
 UNPRIVILEGED = (202, 203)
@@ -79,7 +77,7 @@ def play(*arguments, **variables):
 def proof(style):
     """The role's proof alone, which repairs nothing: the checks that failed, and the message with which it stopped."""
     containers = [{"vmid": str(vmid), "gpus": [gpu]} for vmid, gpu in GPU.items()]
-    arguments = {"containers": containers, "gpus": [0, 1], "style": style, "devices_file": DEVICES}
+    arguments = {"containers": containers, "gpus": [0, 1], "style": style, "devices_file": reboots.DEVICES}
     arguments |= {"driver_answers": False, "prove": True}
     module = ("-m", "gpuserve.sglang.lxc_gpu_info", "-a", json.dumps(arguments))
     status, output = plays.run("ansible", "pve", "--one-line", *module)
@@ -89,17 +87,6 @@ def proof(style):
     assert len(opens) == len(GPU) * 5
     failed = [check["id"] for check in told["checks"] if check["status"] == "fail"]
     return failed, told["msg"] if status else ""
-
-
-def move_uvm(host):
-    """Reboot the host into a kernel that gives nvidia-uvm another number. Returns the old one and the new one."""
-    text = host.check_output("cat %s", DEVICES)
-    majors = [int(number) for number in re.findall(r"^ *(\d+) ", text, re.MULTILINE)]
-    old = int(re.search(r"(\d+) nvidia-uvm$", text, re.MULTILINE)[1])
-    new = next(major for major in range(old - 1, 384, -1) if major not in majors)
-    host.check_output("sed -i %s %s", f"s/^{old} nvidia-uvm$/{new} nvidia-uvm/", DEVICES)
-    subprocess.run(["/usr/bin/python3", "-m", "lab", "reboot"], cwd=plays.ROOT, check=True)
-    return old, new
 
 
 @pytest.mark.parametrize("vmid", GPU)
@@ -124,7 +111,7 @@ def test_style_cgroup(host):
 
 
 def test_rule_of_a_major_that_moved_is_repaired_by_a_rerun(host):
-    old, new = move_uvm(host)
+    old, new = reboots.with_moved_uvm(host)
     # What this collection began with: nvidia-smi works, CUDA does not.
     uvm = dict.fromkeys(CONTROL[1:], "EPERM")
     # The device rules mean nothing in an unprivileged container.
@@ -166,7 +153,7 @@ def test_style_dev_needs_no_rerun_after_a_major_moved(host):
         text = config(host, vmid).partition("\n[")[0]
         assert len(re.findall(r"^dev\d+: /dev/nvidia", text, re.MULTILINE)) == 4
         assert re.findall(r"^lxc\..*(nvidia| 195:| 400:)", text, re.MULTILINE) == []
-    move_uvm(host)
+    reboots.with_moved_uvm(host)
     for vmid in GPU:
         assert opened(host, vmid, granted(vmid)) == permitted(vmid)
     assert proof("dev") == ([], "")

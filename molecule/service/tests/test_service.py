@@ -104,7 +104,7 @@ def test_a_log_level_restarts_nothing(host):
     assert "waits for its next start: --log-level: not given -> warning" in output
     assert show(host, "MainPID") == before
     # Back, so that later journals tell something.
-    assert "waits" not in served()
+    assert "waits for its next start" not in served()
 
 
 def test_check_mode_says_what_would_restart_it(host):
@@ -206,16 +206,25 @@ def test_a_port_that_is_taken_is_told_before_anything_is_stopped(host):
     assert show(host, "MainPID") == before
 
 
-def test_memory_that_runs_out_is_told_and_is_no_reason_to_go_back(host):
+def test_a_start_that_is_killed_is_told_and_is_no_reason_to_go_back(host):
+    """As the kernel ends a process for lack of memory, which the lab's cgroups cannot limit."""
     current = host.check_output("readlink /etc/sglang/main/current")
-    host.check_output("systemctl set-property --runtime %s MemoryMax=300M && systemctl stop %s", MAIN, MAIN)
-    status, output = serve(sglang_server_context_length=1024)
-    host.check_output("systemctl revert %s; systemctl daemon-reload", MAIN)
-    assert status != 0
+    host.check_output("systemctl stop %s", MAIN)
+    run = plays.start(*plays.playbook("molecule/service/serve.yml", sglang_server_context_length=1024))
+    for _ in range(300):
+        if show(host, "MainPID") != "0":
+            break
+        time.sleep(0.2)
+    time.sleep(3)
+    host.check_output("systemctl kill --signal=SIGKILL %s", MAIN)
+    output = plays.unfolded(run.communicate(timeout=300)[0])
+    assert run.returncode != 0
     assert "does not do what it did when its gates passed" in output
-    assert "memory" in output
+    assert "instead of serving" in output
     assert host.check_output("readlink /etc/sglang/main/current") == current
-    assert changed(served(sglang_server_context_length=1024)) == 1
+    # systemd started it again.
+    wait_for(host)
+    assert changed(served(sglang_server_context_length=1024)) == 0
 
 
 def test_status_and_rollback(host):
@@ -252,7 +261,7 @@ def test_the_unit_is_hardened(host):
     # Lower is better; 9.6 is a unit that says nothing.
     told = host.run("systemd-analyze security --no-pager %s", MAIN).stdout
     score = float(re.search(r"Overall exposure level for .*: ([\d.]+)", told)[1])
-    assert score <= 4.5, told
+    assert score <= 4.0, told
 
 
 WORDS = ["", "a b", "100%", "%n", "$HOME", "${HOME}", ";", "\\n", '"', "'", "a\tb", '{"k": [1, "x y"]}', "=", "#", "é"]

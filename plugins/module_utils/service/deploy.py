@@ -308,7 +308,7 @@ def _compare(
     installed, kept = _installed(places, instance), store.unit(store.current or runs)
     if installed and _start_lines(installed) != _start_lines(kept):
         (restart if _older(file, state) else waits).append("the unit was edited by hand")
-    elif runs == asked.release and text != kept:
+    elif runs == asked.release and text != store.unit(runs):
         waits.append("what the unit says of limits and order")
     variables = store.path(runs) / ENVIRONMENT
     if runs == asked.release and store.environment_differs(runs, environment) and _older(variables, state):

@@ -130,6 +130,14 @@ def test_a_log_level_waits(host: Host) -> None:
     assert (told.restart, told.waits) == ([], ["--log-level: not given -> warning"])
 
 
+def test_back_from_a_log_level_that_waited(host: Host) -> None:
+    host.serve()
+    host.hold(host.wanted("--log-level", "warning"))
+    told = host.hold(host.wanted())
+    assert told.changed
+    assert (told.restart, told.waits) == ([], [])
+
+
 def test_limits_of_the_unit_wait(host: Host) -> None:
     host.serve()
     told = host.hold(host.wanted(text=UNIT.replace("1024", "2048")))
