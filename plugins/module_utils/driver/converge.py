@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..checks import FAIL, Check, failing
-from ..gpu.host import container
+from ..gpu import host
 from . import apt, boot, dpkg, judge, kernel, runfile, sources, versions
 from .files import write_whole
 from .judge import CONTAINER, HOST
@@ -38,7 +38,7 @@ class Request:
     version: str = ""
     # host, container, or empty: as systemd says.
     scope: str = ""
-    flavour: str = kernel.OPEN
+    flavour: str = host.OPEN
     kernel_packages: Mapping[str, str] = field(default_factory=dict)
     host_packages: tuple[str, ...] = ()
     container_packages: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Request:
 
     def resolved(self) -> Request:
         """With its scope decided."""
-        return self if self.scope else replace(self, scope=CONTAINER if container(self.root) else HOST)
+        return self if self.scope else replace(self, scope=CONTAINER if host.container(self.root) else HOST)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class Outcome:
     """What was found and done. ``after`` maps names to Debian versions, as they are or, in check mode, would be."""
 
     scope: str
-    running: kernel.Running
+    running: host.Running
     version: str = ""
     checks: list[Check] = field(default_factory=list)
     changed: bool = False
@@ -123,7 +123,7 @@ def converge(asked: Request, check_mode: bool = False) -> Outcome:
         DriverError: an installation broke off. What a check foresees is in the outcome's checks instead.
     """
     request = asked.resolved()
-    outcome = Outcome(request.scope, kernel.running(request.running_file), before=dpkg.members())
+    outcome = Outcome(request.scope, host.running(request.running_file), before=dpkg.members())
     try:
         if request.absent:
             _Absent(request, outcome).converge(check_mode)
@@ -156,7 +156,7 @@ def _say_what_waits(request: Request, outcome: Outcome) -> None:
         outcome.persistence_due = not boot.runs_at_boot_and_now(request.persistence, now)
 
 
-def kept_version(packages: Mapping[str, dpkg.Package], running: kernel.Running, anchor: str) -> str:
+def kept_version(packages: Mapping[str, dpkg.Package], running: host.Running, anchor: str) -> str:
     """The version that stays when none is asked for: the installed one, else the one that runs.
 
     Packages of several versions are a fault to repair: then the version that runs counts, if it is among them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..checks import FAIL, PASS, SKIPPED, WARN, Check
+from ..gpu import host
 from . import kernel, versions
 from .apt import AptError, Change
 from .dpkg import Package
@@ -18,7 +19,7 @@ HOST = "host"
 CONTAINER = "container"
 
 
-def wanted(asked: str, scope: str, running: kernel.Running, kept: str) -> Check:
+def wanted(asked: str, scope: str, running: host.Running, kept: str) -> Check:
     """Whether there is a version to bring the packages to. ``kept`` is the one that stays when none is asked for."""
     name = "driver.version"
     if asked and not versions.well_formed(asked):
@@ -37,7 +38,7 @@ def wanted(asked: str, scope: str, running: kernel.Running, kept: str) -> Check:
     return Check(name, PASS, expected, asked or kept)
 
 
-def host_match(asked: str, running: kernel.Running) -> Check:
+def host_match(asked: str, running: host.Running) -> Check:
     """A container's libraries must be of the version of the module that runs."""
     expected = f"nvidia_driver_version {running.version}, as the host's kernel module that runs"
     source = "NVIDIA driver: user space and kernel module refuse each other across versions (NVML error 18)"
@@ -57,10 +58,10 @@ def gpus(ids: Mapping[str, int], flavour: str, version: str) -> list[Check]:
     told = ", ".join(f"{address} (id {number:04x})" for address, number in sorted(ids.items()))
     checks = [Check("gpu.kernel_module", PASS, expected, told, source=source)]
     newest, oldest = max(ids.values()), min(ids.values())
-    if flavour == kernel.PROPRIETARY and newest >= kernel.FIRST_BLACKWELL:
+    if flavour == host.PROPRIETARY and newest >= kernel.FIRST_BLACKWELL:
         fix = "set nvidia_driver_kernel_module to open: the proprietary modules do not drive Blackwell"
         checks = [Check("gpu.kernel_module", FAIL, expected, told, fix, source)]
-    elif flavour == kernel.OPEN and oldest < kernel.FIRST_TURING:
+    elif flavour == host.OPEN and oldest < kernel.FIRST_TURING:
         fix = "set nvidia_driver_kernel_module to proprietary: the open modules begin with Turing"
         checks = [Check("gpu.kernel_module", FAIL, expected, told, fix, source)]
     if newest >= kernel.FIRST_BLACKWELL:
@@ -73,7 +74,7 @@ def gpus(ids: Mapping[str, int], flavour: str, version: str) -> list[Check]:
     return checks
 
 
-def secure_boot(on: bool, enrolled: bool, running: kernel.Running) -> Check:
+def secure_boot(on: bool, enrolled: bool, running: host.Running) -> Check:
     """Whether the kernel will load what DKMS builds."""
     name, expected = "kernel.secure_boot", "Secure Boot off, or DKMS's signing key enrolled"
     source = "dkms(8), SIGNING; UEFI 2.10, section 32"
@@ -328,7 +329,7 @@ def in_use(users: Mapping[int, str]) -> Check:
 
 
 def reboot_reasons(
-    running: kernel.Running, version: str, flavour: str, nouveau: bool, differing: Mapping[str, str]
+    running: host.Running, version: str, flavour: str, nouveau: bool, differing: Mapping[str, str]
 ) -> list[str]:
     """Why the machine has to be rebooted before what is installed takes effect; empty when it has not."""
     reasons = []

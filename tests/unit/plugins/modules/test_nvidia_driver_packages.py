@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import converge
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.host import Running
 from ansible_collections.gpuserve.sglang.plugins.modules import nvidia_driver_packages
 
 from tests.fixtures.modules import in_process

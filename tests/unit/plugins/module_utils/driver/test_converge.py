@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import boot, converge, runfile, sources
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.converge import Record, Request
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.host import Running
 
 NAMES = ("nvidia-kernel-open-dkms", "nvidia-driver-cuda")
 KERNEL = {"open": NAMES[0], "proprietary": "nvidia-kernel-dkms"}

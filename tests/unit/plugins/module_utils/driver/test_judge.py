@@ -7,7 +7,7 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Chec
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import judge
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.apt import AptError, Change
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.host import Running
 
 RUNS = Running("580.95.05", "open")
 NOTHING = Running()
