@@ -48,6 +48,8 @@ class Request:
     persistence: str = ""
     runfile: runfile.Runfile | None = None
     running_file: Path = Path("/proc/driver/nvidia/version")
+    # The version that a container's host will have brought about by then; for a look ahead, in check mode alone.
+    coming: str = ""
     root: Path = Path("/")
     release: str = field(default_factory=lambda: os.uname().release)
 
@@ -123,7 +125,12 @@ def converge(asked: Request, check_mode: bool = False) -> Outcome:
         DriverError: an installation broke off. What a check foresees is in the outcome's checks instead.
     """
     request = asked.resolved()
-    outcome = Outcome(request.scope, host.running(request.running_file), before=dpkg.members())
+    running = host.running(request.running_file)
+    if not check_mode or request.scope != CONTAINER or request.coming == running.version:
+        request = replace(request, coming="")
+    if request.coming:
+        running = replace(running, version=request.coming)
+    outcome = Outcome(request.scope, running, before=dpkg.members())
     try:
         if request.absent:
             _Absent(request, outcome).converge(check_mode)
@@ -249,9 +256,10 @@ class _Present(_Step):
     def converge(self, check_mode: bool) -> None:
         request, outcome = self.request, self.outcome
         kept = self._kept()
-        checks = [judge.wanted(request.version, request.scope, outcome.running, kept)]
+        coming = bool(request.coming)
+        checks = [judge.wanted(request.version, request.scope, outcome.running, kept, coming)]
         if request.scope == CONTAINER and checks[0].status != FAIL:
-            checks.append(judge.host_match(request.version, outcome.running))
+            checks.append(judge.host_match(request.version, outcome.running, coming))
         if self.refuse_or(*checks):
             return
         # A branch without an installed version of it is resolved once it is known what apt offers.
@@ -544,9 +552,10 @@ class _FromRunfile(_Step):
     def converge(self, check_mode: bool) -> None:
         request, outcome = self.request, self.outcome
         version = outcome.version = outcome.running.version
-        checks = [judge.wanted(request.version, CONTAINER, outcome.running, version)]
+        coming = bool(request.coming)
+        checks = [judge.wanted(request.version, CONTAINER, outcome.running, version, coming)]
         if checks[0].status != FAIL:
-            checks.append(judge.host_match(request.version, outcome.running))
+            checks.append(judge.host_match(request.version, outcome.running, coming))
         if self.refuse_or(*checks):
             return
         found = runfile.installed(request.root)

@@ -19,8 +19,11 @@ HOST = "host"
 CONTAINER = "container"
 
 
-def wanted(asked: str, scope: str, running: host.Running, kept: str) -> Check:
-    """Whether there is a version to bring the packages to. ``kept`` is the one that stays when none is asked for."""
+def wanted(asked: str, scope: str, running: host.Running, kept: str, coming: bool = False) -> Check:
+    """Whether there is a version to bring the packages to. ``kept`` is the one that stays when none is asked for.
+
+    With ``coming``, ``running`` is what the host will have brought about by then.
+    """
     name = "driver.version"
     if asked and not versions.well_formed(asked):
         expected = "a version (580.95.05) or a branch (580)"
@@ -30,7 +33,9 @@ def wanted(asked: str, scope: str, running: host.Running, kept: str) -> Check:
         if not running.version:
             fix = "install the driver on the host first (role nvidia_driver there), reboot it if due, and run again"
             return Check(name, FAIL, expected, "none", fix)
-        return Check(name, PASS, expected, running.version)
+        return Check(
+            name, PASS, expected, f"{running.version}, once the host was brought to it" if coming else running.version
+        )
     expected = "a version in nvidia_driver_version, or a driver that is here already"
     if not asked and not kept:
         fix = "set nvidia_driver_version to the version that host and containers shall have"
@@ -38,12 +43,15 @@ def wanted(asked: str, scope: str, running: host.Running, kept: str) -> Check:
     return Check(name, PASS, expected, asked or kept)
 
 
-def host_match(asked: str, running: host.Running) -> Check:
-    """A container's libraries must be of the version of the module that runs."""
-    expected = f"nvidia_driver_version {running.version}, as the host's kernel module that runs"
+def host_match(asked: str, running: host.Running, coming: bool = False) -> Check:
+    """A container's libraries must be of the version of the module that runs; with ``coming``, that will run."""
+    told = "that the host is asked to have" if coming else "as the host's kernel module that runs"
+    expected = f"nvidia_driver_version {running.version}, {told}"
     source = "NVIDIA driver: user space and kernel module refuse each other across versions (NVML error 18)"
     if asked and not versions.fits(running.version, asked):
         fix = f"bring the host to {asked} first and reboot it, or leave nvidia_driver_version empty here"
+        if coming:
+            fix = "set nvidia_driver_version once, for host and containers, or leave it empty here"
         return Check("driver.host_match", FAIL, expected, asked, fix, source)
     return Check("driver.host_match", PASS, expected, asked or "empty, so the host's", source=source)
 

@@ -61,12 +61,14 @@ def test_parameters_arrive(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
         "repository_key": "text",
         "module_options": {"nvidia_uvm": {"uvm_disable_hmm": 1}},
         "runfile": "/srv/driver.run",
+        "coming_version": "590.44.01",
     }
     _, request = run(capsys, monkeypatch, outcome(), **options)
     assert (request.scope, request.absent, request.flavour) == ("host", False, "open")
     assert request.options == {"nvidia_uvm": {"uvm_disable_hmm": "1"}}
     assert request.repository is not None
     assert request.repository.key == "text"
+    assert request.coming == "590.44.01"
     assert request.runfile is not None
     assert "--no-kernel-modules" in request.runfile.arguments
     _, request = run(capsys, monkeypatch, outcome())
