@@ -1,0 +1,63 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The preflight's tables, of a machine that declares to have no driver and of one that should have one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.fixtures import plays
+
+HOSTS = ["pve", "ct200"]
+# What fails where a driver is expected and none is: of the lab's nodes none answers.
+WITHOUT_DRIVER = ["driver.loaded", "node.nvidia-uvm", "node.nvidia0", "node.nvidiactl"]
+
+
+def tables(output: str) -> dict[str, dict[str, str]]:
+    """By host the status of each check in its table, as the last play shows it under the host's own name."""
+    told = output.split("PLAY [Tell]")[1].split("PLAY RECAP")[0]
+    found: dict[str, dict[str, str]] = {}
+    host = ""
+    for line in told.splitlines():
+        text = line.strip().removeprefix("- ").strip("'\"")
+        if text in HOSTS:
+            host = text
+        row = re.match(r"(pass|warn|fail|skipped) +([\w.-]+)", text)
+        if row and host:
+            found.setdefault(host, {})[row[2]] = row[1]
+    return found
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_was_not_checked_is_in_each_host_s_table_and_is_no_pass(sound: str, host: str) -> None:
+    told = tables(sound)[host]
+    unseen = [*WITHOUT_DRIVER, "driver.version", "cuda.init", "gpu.count"]
+    assert {name: told[name] for name in unseen} == dict.fromkeys(unseen, "skipped")
+    assert "nvidia_driver_state is unmanaged: the lab's kernel has no NVIDIA module and no GPU" in plays.unfolded(sound)
+
+
+@pytest.fixture(scope="module")
+def sound() -> str:
+    status, output = plays.run(*plays.playbook("playbooks/preflight.yml"))
+    assert status == 0, output
+    return output
+
+
+def test_every_table_is_shown_when_the_host_fails() -> None:
+    status, output = plays.run(*plays.playbook("playbooks/preflight.yml", gpu_health_driver="required"))
+    assert status != 0, output
+    told = tables(output)
+    assert sorted(told) == sorted(HOSTS)
+    for host in HOSTS:
+        assert sorted(name for name, status in told[host].items() if status == "fail") == WITHOUT_DRIVER, output
+    assert "[driver.loaded] expected" in plays.unfolded(output)
+
+
+def test_what_is_ignored_is_shown_and_lets_it_pass() -> None:
+    variables = {"gpu_health_driver": "required", "gpu_health_ignore": WITHOUT_DRIVER}
+    status, output = plays.run(*plays.playbook("playbooks/preflight.yml", **variables))
+    assert status == 0, output
+    assert tables(output)["pve"]["driver.loaded"] == "fail"
+    assert "gpu_health_ignore lets pass: node.nvidiactl" in plays.unfolded(output)
