@@ -35,7 +35,9 @@ def test_what_was_not_checked_is_in_each_host_s_table_and_is_no_pass(sound: str,
     told = tables(sound)[host]
     unseen = [*WITHOUT_DRIVER, "driver.version", "cuda.init", "gpu.count"]
     assert {name: told[name] for name in unseen} == dict.fromkeys(unseen, "skipped")
-    assert "nvidia_driver_state is unmanaged: the lab's kernel has no NVIDIA module and no GPU" in plays.unfolded(sound)
+    # The callback doubles an apostrophe.
+    reason = r"driver\.version +nvidia_driver_state is unmanaged: the lab'+s kernel has no NVIDIA module"
+    assert len(re.findall(reason, plays.unfolded(sound))) == len(HOSTS)
 
 
 @pytest.fixture(scope="module")
