@@ -87,3 +87,12 @@ def table(checks: Sequence[Check]) -> list[str]:
     """A line for each check: status, id and what was found, in columns."""
     widest = max((len(check.id) for check in checks), default=0)
     return [f"{check.status:<8}{check.id:<{widest + 2}}{check.actual}" for check in checks]
+
+
+def not_checked(checks: Sequence[Check]) -> list[str]:
+    """A line for each reason why something was not looked at, with the checks that it goes for, in their order."""
+    reasons: dict[str, list[str]] = {}
+    for check in checks:
+        if check.status == SKIPPED:
+            reasons.setdefault(check.actual, []).append(check.id)
+    return [f"{', '.join(dict.fromkeys(ids))} not checked: {reason}" for reason, ids in reasons.items()]

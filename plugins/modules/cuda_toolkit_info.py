@@ -115,7 +115,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failing, failure_message, summary
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import kernel, toolkit
+from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import toolkit
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import host
 
 
 def main() -> None:
@@ -135,7 +136,7 @@ def main() -> None:
     )
     params = module.params
     engine = Path(params["engine_venv"]) if params["engine_venv"] else None
-    driver = kernel.running(Path(params["running_file"])).version
+    driver = host.running(Path(params["running_file"])).version
     torch, maximum = toolkit.torch_cuda(engine), toolkit.driver_maximum(driver)
     version, reason = toolkit.choose(params["version"], torch, maximum, params["fallback_version"])
     checks = toolkit.judge(version, torch, maximum, driver, params["architectures"])

@@ -107,6 +107,12 @@ options:
     description: Where the kernel module tells its version.
     type: path
     default: /proc/driver/nvidia/version
+  coming_version:
+    description:
+      - The version that the host's kernel module will have by the time this is done for real.
+      - In check mode a container is judged by it in place of the version that runs. Elsewhere it means nothing.
+    type: str
+    default: ""
 attributes:
   check_mode:
     description: Also on a first run, since apt resolves everything in a folder of its own. Nothing else is touched.
@@ -225,6 +231,7 @@ def request(params: dict[str, Any]) -> converge.Request:
         persistence=params["persistence_unit"],
         runfile=installer,
         running_file=Path(params["running_file"]),
+        coming=params["coming_version"],
     )
 
 
@@ -278,6 +285,7 @@ def main() -> None:
                 "default": ["--silent", "--no-kernel-modules", "--no-x-check", "--no-nouveau-check"],
             },
             "running_file": {"type": "path", "default": "/proc/driver/nvidia/version"},
+            "coming_version": {"default": ""},
         },
         supports_check_mode=True,
     )

@@ -9,6 +9,8 @@ import re
 
 import pytest
 
+from tests.fixtures import plays
+
 testinfra_hosts = ["ansible://ct200"]
 
 UNIT = "sglang@main.service"
@@ -88,11 +90,24 @@ def test_engine_does_not_run_as_root(host):
     assert host.check_output("stat -c %%U /proc/%s", pid) == "sglang"
 
 
-def test_compiler_compiles_for_blackwell(host):
+@pytest.mark.parametrize("architecture", ["sm_90", "sm_120"])
+def test_compiler_compiles_and_links(host, architecture):
+    # The role's own proof, which it remembers only when machine code of this architecture was linked ...
+    assert architecture in json.loads(host.file("/opt/cuda-toolkit/home/proof.json").content_string)
+    # ... and once more by hand, as a build does that has nothing but CUDA_HOME.
     host.check_output("echo '__global__ void probe(float *x) { *x = expf(*x); }' > /tmp/probe.cu")
-    host.check_output("/opt/cuda-toolkit/home/bin/nvcc -cubin -arch=sm_120 -o /tmp/probe.cubin /tmp/probe.cu")
-    assert host.file("/tmp/probe.cubin").size > 0
-    host.check_output("rm /tmp/probe.cu /tmp/probe.cubin")
+    nvcc = "/opt/cuda-toolkit/home/bin/nvcc -shared -Xcompiler -fPIC -L/opt/cuda-toolkit/home/lib64 -lcudart"
+    host.check_output(f"{nvcc} -arch={architecture} -o /tmp/probe.so /tmp/probe.cu")
+    assert host.check_output("grep -c %s /tmp/probe.so", architecture) != "0"
+    host.check_output("rm /tmp/probe.cu /tmp/probe.so")
+
+
+def test_compiler_that_the_engine_brings_is_not_installed_again(host):
+    status, output = plays.run(*plays.playbook("molecule/default/toolkit.yml"))
+    assert status == 0, output
+    assert host.check_output("readlink -f /srv/other-toolkit/home/bin/nvcc").startswith("/opt/cuda-toolkit/13.0/lib/")
+    assert host.check_output("ls /srv/other-toolkit").split() == ["bin", "home"]
+    host.check_output("rm -r /srv/other-toolkit")
 
 
 def test_service_answers_again_after_the_container_was_restarted(host):

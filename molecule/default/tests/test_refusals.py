@@ -73,3 +73,29 @@ def test_refused_before_anything_is_changed(host, case: str) -> None:
     assert set(counts.values()) == {0}, output
     assert host.check_output(HELD) == held
     assert MISFIT["dest"] not in held
+
+
+# A host that should have a driver and eight GPUs, where the lab has neither.
+UNSOUND = {"gpu_health_driver": "required", "gpu_health_expected_count": 8}
+
+
+def test_host_that_is_not_sound_stops_the_run_before_a_container_is_touched() -> None:
+    # Their rules come after the check, and would be written anew.
+    narrower = [{"vmid": 200, "gpus": "all", "mode": "0660"}]
+    status, output = plays.run(*plays.playbook("playbooks/k26_eagle3.yml", **UNSOUND, lxc_gpu_containers=narrower))
+    assert status != 0, output
+    told = plays.unfolded(output)
+    assert "[node.nvidia7] expected open(/dev/nvidia7) succeeds; found the node does not exist; fix:" in told
+    assert "[driver.loaded]" in told
+    assert "PLAY [Serve tokens]" not in output
+    assert plays.changed(output) == {"pve": 0, "ct200": 0}
+
+
+def test_host_whose_failures_are_ignored_lets_the_run_go_on() -> None:
+    ignored = ["driver.loaded", "node.nvidiactl", "node.nvidia-uvm", *(f"node.nvidia{index}" for index in range(8))]
+    command = plays.playbook("playbooks/k26_eagle3.yml", **UNSOUND, gpu_health_ignore=ignored)
+    status, output = plays.run(*command, "--tags", "gpu_health")
+    assert status == 0, output
+    told = plays.unfolded(output)
+    assert told.count("gpu_health_ignore lets pass: [driver.loaded]") == 2, told
+    assert set(plays.changed(output).values()) == {0}

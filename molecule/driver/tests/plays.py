@@ -28,7 +28,8 @@ class Run:
     def failure(self, host: str) -> str:
         """The message that the host's run ended with."""
         assert self.stats[host]["failures"] == 1, self.stats
-        return next(one["msg"] for one in self.results[host].values() if one.get("failed"))
+        message = next(one["msg"] for one in self.results[host].values() if one.get("failed"))
+        return message if isinstance(message, str) else "\n".join(message)
 
     def driver(self, host: str) -> dict[str, Any]:
         """What the role's module returned."""

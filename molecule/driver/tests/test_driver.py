@@ -113,6 +113,43 @@ def test_container_that_would_differ_from_its_host_is_refused(ct):
     unchanged(ct, before)
 
 
+def apart(folder, **by_host):
+    """Another inventory, whose hosts ask for versions of their own."""
+    path = folder / "apart.json"
+    hosts = {name: {"nvidia_driver_version": version} for name, version in by_host.items()}
+    path.write_text(json.dumps({"all": {"hosts": hosts}}))
+    return ["-i", str(path)]
+
+
+def test_mismatch_is_told_before_anything_is_changed(pve, ct, tmp_path):
+    before = packages(pve), packages(ct)
+    run = play("all", *apart(tmp_path, ct200=NEW), playbook="preflight.yml")
+    assert f"expected nvidia_driver_version {FIRST}, as the host's kernel module that runs" in run.failure("ct200")
+    run = play("all", *apart(tmp_path, pve=NEW), playbook="preflight.yml")
+    assert f"expected nvidia_driver_version {NEW}, that the host is asked to have" in run.failure("ct200")
+    assert "set nvidia_driver_version once" in run.failure("ct200")
+    # Without its host's judgement, what runs counts.
+    run = play("sglang", playbook="preflight.yml", nvidia_driver_version=NEW)
+    assert f"bring the host to {NEW} first" in run.failure("ct200")
+    assert (packages(pve), packages(ct)) == before
+
+
+def test_upgrade_of_both_is_judged_by_what_the_host_will_have(pve, ct):
+    before = packages(pve), packages(ct)
+    run = play("all", playbook="preflight.yml", nvidia_driver_version=NEW)
+    assert (run.changed("pve"), run.changed("ct200")) == (0, 0)
+    assert run.driver("ct200")["packages"]["libcuda1"] == f"{NEW}-1"
+    assert run.check("ct200", "driver.version")["actual"] == f"{NEW}, once the host was brought to it"
+    assert (packages(pve), packages(ct)) == before
+
+
+def test_preflight_passes_and_says_what_it_found(pve):
+    run = play("all", playbook="preflight.yml")
+    for name, scope in (("pve", "host"), ("ct200", "container")):
+        assert run.changed(name) == 0
+        assert f"nvidia_driver: {FIRST} ({scope}): " in run.said(name)
+
+
 def test_version_that_is_not_offered_is_refused(pve):
     before = packages(pve)
     message = play("proxmox", nvidia_driver_version="999.1").failure("pve")

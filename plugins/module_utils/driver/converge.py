@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..checks import FAIL, Check, failing
 from ..files import write_whole
-from ..gpu.host import container
+from ..gpu import host
 from . import apt, boot, dpkg, judge, kernel, runfile, sources, versions
 from .judge import CONTAINER, HOST
 
@@ -38,7 +38,7 @@ class Request:
     version: str = ""
     # host, container, or empty: as systemd says.
     scope: str = ""
-    flavour: str = kernel.OPEN
+    flavour: str = host.OPEN
     kernel_packages: Mapping[str, str] = field(default_factory=dict)
     host_packages: tuple[str, ...] = ()
     container_packages: tuple[str, ...] = ()
@@ -48,12 +48,14 @@ class Request:
     persistence: str = ""
     runfile: runfile.Runfile | None = None
     running_file: Path = Path("/proc/driver/nvidia/version")
+    # The version that a container's host will have brought about by then; for a look ahead, in check mode alone.
+    coming: str = ""
     root: Path = Path("/")
     release: str = field(default_factory=lambda: os.uname().release)
 
     def resolved(self) -> Request:
         """With its scope decided."""
-        return self if self.scope else replace(self, scope=CONTAINER if container(self.root) else HOST)
+        return self if self.scope else replace(self, scope=CONTAINER if host.container(self.root) else HOST)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class Outcome:
     """What was found and done. ``after`` maps names to Debian versions, as they are or, in check mode, would be."""
 
     scope: str
-    running: kernel.Running
+    running: host.Running
     version: str = ""
     checks: list[Check] = field(default_factory=list)
     changed: bool = False
@@ -123,7 +125,12 @@ def converge(asked: Request, check_mode: bool = False) -> Outcome:
         DriverError: an installation broke off. What a check foresees is in the outcome's checks instead.
     """
     request = asked.resolved()
-    outcome = Outcome(request.scope, kernel.running(request.running_file), before=dpkg.members())
+    running = host.running(request.running_file)
+    if not check_mode or request.scope != CONTAINER or request.coming == running.version:
+        request = replace(request, coming="")
+    if request.coming:
+        running = replace(running, version=request.coming)
+    outcome = Outcome(request.scope, running, before=dpkg.members())
     try:
         if request.absent:
             _Absent(request, outcome).converge(check_mode)
@@ -156,7 +163,7 @@ def _say_what_waits(request: Request, outcome: Outcome) -> None:
         outcome.persistence_due = not boot.runs_at_boot_and_now(request.persistence, now)
 
 
-def kept_version(packages: Mapping[str, dpkg.Package], running: kernel.Running, anchor: str) -> str:
+def kept_version(packages: Mapping[str, dpkg.Package], running: host.Running, anchor: str) -> str:
     """The version that stays when none is asked for: the installed one, else the one that runs.
 
     Packages of several versions are a fault to repair: then the version that runs counts, if it is among them.
@@ -249,9 +256,10 @@ class _Present(_Step):
     def converge(self, check_mode: bool) -> None:
         request, outcome = self.request, self.outcome
         kept = self._kept()
-        checks = [judge.wanted(request.version, request.scope, outcome.running, kept)]
+        coming = bool(request.coming)
+        checks = [judge.wanted(request.version, request.scope, outcome.running, kept, coming)]
         if request.scope == CONTAINER and checks[0].status != FAIL:
-            checks.append(judge.host_match(request.version, outcome.running))
+            checks.append(judge.host_match(request.version, outcome.running, coming))
         if self.refuse_or(*checks):
             return
         # A branch without an installed version of it is resolved once it is known what apt offers.
@@ -544,9 +552,10 @@ class _FromRunfile(_Step):
     def converge(self, check_mode: bool) -> None:
         request, outcome = self.request, self.outcome
         version = outcome.version = outcome.running.version
-        checks = [judge.wanted(request.version, CONTAINER, outcome.running, version)]
+        coming = bool(request.coming)
+        checks = [judge.wanted(request.version, CONTAINER, outcome.running, version, coming)]
         if checks[0].status != FAIL:
-            checks.append(judge.host_match(request.version, outcome.running))
+            checks.append(judge.host_match(request.version, outcome.running, coming))
         if self.refuse_or(*checks):
             return
         found = runfile.installed(request.root)

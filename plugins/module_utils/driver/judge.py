@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..checks import FAIL, PASS, SKIPPED, WARN, Check
+from ..gpu import host
 from . import kernel, versions
 from .apt import AptError, Change
 from .dpkg import Package
@@ -18,8 +19,11 @@ HOST = "host"
 CONTAINER = "container"
 
 
-def wanted(asked: str, scope: str, running: kernel.Running, kept: str) -> Check:
-    """Whether there is a version to bring the packages to. ``kept`` is the one that stays when none is asked for."""
+def wanted(asked: str, scope: str, running: host.Running, kept: str, coming: bool = False) -> Check:
+    """Whether there is a version to bring the packages to. ``kept`` is the one that stays when none is asked for.
+
+    With ``coming``, ``running`` is what the host will have brought about by then.
+    """
     name = "driver.version"
     if asked and not versions.well_formed(asked):
         expected = "a version (580.95.05) or a branch (580)"
@@ -29,7 +33,9 @@ def wanted(asked: str, scope: str, running: kernel.Running, kept: str) -> Check:
         if not running.version:
             fix = "install the driver on the host first (role nvidia_driver there), reboot it if due, and run again"
             return Check(name, FAIL, expected, "none", fix)
-        return Check(name, PASS, expected, running.version)
+        return Check(
+            name, PASS, expected, f"{running.version}, once the host was brought to it" if coming else running.version
+        )
     expected = "a version in nvidia_driver_version, or a driver that is here already"
     if not asked and not kept:
         fix = "set nvidia_driver_version to the version that host and containers shall have"
@@ -37,12 +43,15 @@ def wanted(asked: str, scope: str, running: kernel.Running, kept: str) -> Check:
     return Check(name, PASS, expected, asked or kept)
 
 
-def host_match(asked: str, running: kernel.Running) -> Check:
-    """A container's libraries must be of the version of the module that runs."""
-    expected = f"nvidia_driver_version {running.version}, as the host's kernel module that runs"
+def host_match(asked: str, running: host.Running, coming: bool = False) -> Check:
+    """A container's libraries must be of the version of the module that runs; with ``coming``, that will run."""
+    told = "that the host is asked to have" if coming else "as the host's kernel module that runs"
+    expected = f"nvidia_driver_version {running.version}, {told}"
     source = "NVIDIA driver: user space and kernel module refuse each other across versions (NVML error 18)"
     if asked and not versions.fits(running.version, asked):
         fix = f"bring the host to {asked} first and reboot it, or leave nvidia_driver_version empty here"
+        if coming:
+            fix = "set nvidia_driver_version once, for host and containers, or leave it empty here"
         return Check("driver.host_match", FAIL, expected, asked, fix, source)
     return Check("driver.host_match", PASS, expected, asked or "empty, so the host's", source=source)
 
@@ -57,10 +66,10 @@ def gpus(ids: Mapping[str, int], flavour: str, version: str) -> list[Check]:
     told = ", ".join(f"{address} (id {number:04x})" for address, number in sorted(ids.items()))
     checks = [Check("gpu.kernel_module", PASS, expected, told, source=source)]
     newest, oldest = max(ids.values()), min(ids.values())
-    if flavour == kernel.PROPRIETARY and newest >= kernel.FIRST_BLACKWELL:
+    if flavour == host.PROPRIETARY and newest >= kernel.FIRST_BLACKWELL:
         fix = "set nvidia_driver_kernel_module to open: the proprietary modules do not drive Blackwell"
         checks = [Check("gpu.kernel_module", FAIL, expected, told, fix, source)]
-    elif flavour == kernel.OPEN and oldest < kernel.FIRST_TURING:
+    elif flavour == host.OPEN and oldest < kernel.FIRST_TURING:
         fix = "set nvidia_driver_kernel_module to proprietary: the open modules begin with Turing"
         checks = [Check("gpu.kernel_module", FAIL, expected, told, fix, source)]
     if newest >= kernel.FIRST_BLACKWELL:
@@ -73,7 +82,7 @@ def gpus(ids: Mapping[str, int], flavour: str, version: str) -> list[Check]:
     return checks
 
 
-def secure_boot(on: bool, enrolled: bool, running: kernel.Running) -> Check:
+def secure_boot(on: bool, enrolled: bool, running: host.Running) -> Check:
     """Whether the kernel will load what DKMS builds."""
     name, expected = "kernel.secure_boot", "Secure Boot off, or DKMS's signing key enrolled"
     source = "dkms(8), SIGNING; UEFI 2.10, section 32"
@@ -328,7 +337,7 @@ def in_use(users: Mapping[int, str]) -> Check:
 
 
 def reboot_reasons(
-    running: kernel.Running, version: str, flavour: str, nouveau: bool, differing: Mapping[str, str]
+    running: host.Running, version: str, flavour: str, nouveau: bool, differing: Mapping[str, str]
 ) -> list[str]:
     """Why the machine has to be rebooted before what is installed takes effect; empty when it has not."""
     reasons = []

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, gpuserve contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel says: the module that runs, its options, and whether a new one could be built and loaded.
+"""What the kernel says: the options of the module that runs, and whether a new one could be built and loaded.
 
 Each function takes the root of the file system, so that a test can lay out its own. Files only: nothing is loaded.
 """
@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..gpu.host import pci_gpus, read
 
-OPEN = "open"
-PROPRIETARY = "proprietary"
 # PCI device ids grow with the generation: Turing begins at TU102's 1e00, Blackwell at GB100's 2900 (Ada ends in 28xx).
 # Source: NVIDIA driver README, "Supported NVIDIA GPU Products".
 FIRST_TURING = 0x1E00
@@ -25,28 +22,12 @@ _EFI = "sys/firmware/efi"
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
-@dataclass(frozen=True)
-class Running:
-    """The loaded NVIDIA module: version and flavour (open or proprietary), both empty when none is loaded."""
-
-    version: str = ""
-    flavour: str = ""
-
-
 def read_or_none(path: Path) -> str | None:
     """The text of a file as it is, None when it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-
-
-def running(file: Path) -> Running:
-    """The module that runs, from its /proc/driver/nvidia/version."""
-    line = re.search(r"^NVRM version:(.*?)\s(\d+\.\d+(?:\.\d+)?)(?:\s|$)", read(file), re.MULTILINE)
-    if line is None:
-        return Running()
-    return Running(line[2], OPEN if "Open Kernel Module" in line[1] else PROPRIETARY)
 
 
 def nouveau(root: Path) -> bool:

@@ -117,7 +117,7 @@ def choose(asked: str, torch: str, maximum: str, fallback: str) -> tuple[str, st
         return torch, "the engine's torch was built for it"
     if maximum and order(maximum) < order(fallback):
         return maximum, "the driver knows no newer one"
-    return fallback, "cuda_toolkit_fallback_version, since no torch is installed yet"
+    return fallback, "cuda_toolkit_fallback_version, since no torch with CUDA is installed"
 
 
 def judge(version: str, torch: str, maximum: str, driver: str, architectures: Sequence[str]) -> list[Check]:

@@ -52,6 +52,10 @@ _RTX_RING = (
     "local-inference-lab/rtx6kpro optimization/nccl-tuning.md: 22.2e9 with NCCL's defaults, 37.6e9 tuned, 8 GPUs"
 )
 _H200 = "NVML of driver 580.159.04 on an H200"
+_H200_RING = (
+    "docs/evidence/gpu_health-h200.md: 292.3e9 measured with 256 MiB over the NVLinks of two H200; 80 % of it, which"
+    " PCIe cannot carry"
+)
 
 _RTX_PRO_6000: Mapping[str, Value] = {
     "memory_total": Value(97887 * MIB, _RTX_MEMORY),
@@ -75,6 +79,7 @@ MODELS: Mapping[str, Mapping[str, Value]] = {
         "host_to_device_min": Value(41e9, _PCIE5),
         "device_to_host_min": Value(41e9, _PCIE5),
         "device_to_device_min": Value(3.84e12, "NVIDIA H200 datasheet: 4.8e12 bytes/s; 80 % of it, read plus written"),
+        "all_reduce_min": Value(234e9, _H200_RING),
     },
     "NVIDIA RTX PRO 6000 Blackwell Server Edition": {
         **_RTX_PRO_6000,

@@ -9,9 +9,13 @@ Each function takes the root of the file system, so that a test can lay out its 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path("/")
+# The flavours of NVIDIA's kernel module.
+OPEN = "open"
+PROPRIETARY = "proprietary"
 NVIDIA_VENDOR = "0x10de"
 # PCI class codes of a GPU: VGA controller and 3D controller.
 GPU_CLASSES = ("0x0300", "0x0302")
@@ -49,12 +53,25 @@ def pci_gpus(root: Path = ROOT) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Running:
+    """The loaded NVIDIA module: version and flavour (open or proprietary), both empty when none is loaded."""
+
+    version: str = ""
+    flavour: str = ""
+
+
+def running(file: Path) -> Running:
+    """The module that runs, from what it tells in ``file`` (/proc/driver/nvidia/version)."""
+    line = re.search(r"^NVRM version:(.*?)\s(\d+\.\d+(?:\.\d+)?)(?:\s|$)", read(file), re.MULTILINE)
+    if line is None:
+        return Running()
+    return Running(line[2], OPEN if "Open Kernel Module" in line[1] else PROPRIETARY)
+
+
 def kernel_driver(root: Path = ROOT) -> str:
     """Version of the loaded NVIDIA kernel module, or an empty string."""
-    match = re.search(
-        r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", read(root / "proc/driver/nvidia/version"), re.MULTILINE
-    )
-    return match.group(1) if match else ""
+    return running(root / "proc/driver/nvidia/version").version
 
 
 def majors(root: Path = ROOT) -> dict[str, int]:

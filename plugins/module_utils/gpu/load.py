@@ -272,7 +272,10 @@ def _bandwidth(records: Sequence[Mapping[str, Any]], gpus: Sequence[Gpu], expect
         text += f"; no value is known for {gpus[0].model or 'this model'} (thresholds: all_reduce_min)"
         return Check(*_named(BANDWIDTH, SKIPPED), text, source="NCCL")
     if measured < wanted.value:
-        fix = "see gpu.p2p, host.acs and host.iommu; then NCCL_P2P_LEVEL=SYS and NCCL_MIN_NCHANNELS=8 in the service"
+        fix = (
+            "see gpu.nvlink, gpu.p2p, host.acs and host.iommu; then, over PCIe, NCCL_P2P_LEVEL=SYS and "
+            "NCCL_MIN_NCHANNELS=8 in the service"
+        )
         return Check(
             *_named(BANDWIDTH, FAIL), f"{text}, at least {wanted.value / 1e9:.1f} expected", fix, wanted.source
         )

@@ -135,7 +135,7 @@ def _stale_major(path: str, node: Mapping[str, Any], majors: Mapping[str, int]) 
 def _missing_fix(container: str) -> str:
     if container:
         return "create it on the host (nvidia-modprobe -c 0 -u), run role lxc_gpu there and restart the container"
-    return "run nvidia-modprobe -c 0 -u (role nvidia_driver does it at each boot, before the containers start)"
+    return "run nvidia-modprobe -c 0 -u (role lxc_gpu does it at each boot, before the containers start)"
 
 
 def _restart_fix(path: str, container: str) -> str:

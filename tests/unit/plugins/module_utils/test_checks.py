@@ -9,6 +9,7 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import (
     failing,
     failure_message,
     from_dicts,
+    not_checked,
     summary,
     table,
 )
@@ -69,3 +70,9 @@ def test_table_has_a_line_for_each_check_in_columns() -> None:
 
 def test_table_of_nothing_is_empty() -> None:
     assert table([]) == []
+
+
+def test_what_was_not_checked_is_told_by_its_reason() -> None:
+    other = Check("a.five", "skipped", "7", "no GPU here")
+    assert not_checked([SKIPPED, PASSED, other, FAILED]) == ["a.four, a.five not checked: no GPU here"]
+    assert not_checked([PASSED, WARNED, FAILED]) == []

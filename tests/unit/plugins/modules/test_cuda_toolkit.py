@@ -68,6 +68,9 @@ def test_an_installed_one_and_the_engine_s_own_are_found(
     own = lay_out(engine / "lib/python3.11/site-packages/nvidia/cu13")
     result = info(capsys, tmp_path, engine_venv=str(engine))
     assert (result["origin"], result["root"]) == ("engine", str(own))
+    # The compiler must be of the version that torch was built for.
+    (engine / "lib/python3.11/site-packages/torch/version.py").write_text("cuda: Optional[str] = '13.1'\n")
+    assert info(capsys, tmp_path, engine_venv=str(engine))["origin"] == "none"
 
 
 def test_a_driver_that_is_too_old_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import converge
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.host import Running
 from ansible_collections.gpuserve.sglang.plugins.modules import nvidia_driver_packages
 
 from tests.fixtures.modules import in_process
@@ -61,12 +61,14 @@ def test_parameters_arrive(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
         "repository_key": "text",
         "module_options": {"nvidia_uvm": {"uvm_disable_hmm": 1}},
         "runfile": "/srv/driver.run",
+        "coming_version": "590.44.01",
     }
     _, request = run(capsys, monkeypatch, outcome(), **options)
     assert (request.scope, request.absent, request.flavour) == ("host", False, "open")
     assert request.options == {"nvidia_uvm": {"uvm_disable_hmm": "1"}}
     assert request.repository is not None
     assert request.repository.key == "text"
+    assert request.coming == "590.44.01"
     assert request.runfile is not None
     assert "--no-kernel-modules" in request.runfile.arguments
     _, request = run(capsys, monkeypatch, outcome())

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import boot, converge, runfile, sources
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.converge import Record, Request
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.host import Running
 
 NAMES = ("nvidia-kernel-open-dkms", "nvidia-driver-cuda")
 KERNEL = {"open": NAMES[0], "proprietary": "nvidia-kernel-dkms"}
@@ -91,6 +91,37 @@ def test_a_missing_pin_or_module_is_taken_to_apt(members: dict[str, Package], re
     (request_.root / gone).unlink()
     with pytest.raises(AptWasAsked):
         converge.converge(request_, check_mode=True)
+
+
+def container(request: Request, **changes: str) -> Request:
+    return replace(request, scope="container", options={}, **changes)
+
+
+def verdict(outcome: converge.Outcome) -> dict[str, str]:
+    return {check.id: check.status for check in outcome.checks}
+
+
+def test_a_look_ahead_judges_a_container_by_what_comes(members: dict[str, Package], request_: Request) -> None:
+    # By what runs (580.95.05) the one is refused and the other is not; by what comes it is the other way round.
+    upgrade, stays = container(request_, version="590.44.01"), container(request_, version="580.95.05")
+    assert verdict(converge.converge(upgrade, check_mode=True))["driver.host_match"] == "fail"
+    with pytest.raises(AptWasAsked):
+        converge.converge(replace(upgrade, coming="590.44.01"), check_mode=True)
+    told = converge.converge(replace(stays, coming="590.44.01"), check_mode=True)
+    assert verdict(told)["driver.host_match"] == "fail"
+    assert "set nvidia_driver_version once" in told.checks[-1].fix
+
+
+def test_a_first_run_is_judged_by_what_comes(members: dict[str, Package], request_: Request) -> None:
+    request_.running_file.unlink()
+    assert verdict(converge.converge(container(request_), check_mode=True))["driver.version"] == "fail"
+    with pytest.raises(AptWasAsked):
+        converge.converge(container(request_, coming="580.95.05"), check_mode=True)
+
+
+def test_what_is_done_is_judged_by_what_runs(members: dict[str, Package], request_: Request) -> None:
+    told = converge.converge(container(request_, version="590.44.01", coming="590.44.01"))
+    assert verdict(told)["driver.host_match"] == "fail"
 
 
 def test_another_version_or_repository_is_taken_to_apt(members: dict[str, Package], request_: Request) -> None:

@@ -7,7 +7,7 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Chec
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import judge
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.apt import AptError, Change
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.dpkg import Package
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.kernel import Running
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.host import Running
 
 RUNS = Running("580.95.05", "open")
 NOTHING = Running()
@@ -39,6 +39,16 @@ def test_container_follows_its_host(asked: str, status: str) -> None:
     check = judge.host_match(asked, RUNS)
     assert check.status == status
     assert "580.95.05" in check.expected
+
+
+@pytest.mark.parametrize(("asked", "status"), [("", "pass"), ("580", "pass"), ("590", "fail")])
+def test_container_follows_what_its_host_will_have(asked: str, status: str) -> None:
+    check = judge.host_match(asked, RUNS, coming=True)
+    assert check.status == status
+    assert check.expected == "nvidia_driver_version 580.95.05, that the host is asked to have"
+    assert (
+        judge.wanted(asked, "container", RUNS, "", coming=True).actual == "580.95.05, once the host was brought to it"
+    )
 
 
 RTX_PRO_6000, L40S, V100 = 0x2BB1, 0x26B9, 0x1DB1

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import kernel
 
 OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@)  Thu\n"
-CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.172.08  Tue Jul  8 18:19:33 UTC 2025\nGCC: 12.2.0\n"
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
@@ -17,22 +15,6 @@ def write(root: Path, path: str, data: str | bytes = "") -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data.encode() if isinstance(data, str) else data)
     return target
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (OPEN, kernel.Running("580.159.04", "open")),
-        (CLOSED, kernel.Running("570.172.08", "proprietary")),
-        ("nonsense\n", kernel.Running()),
-    ],
-)
-def test_running(tmp_path: Path, text: str, told: kernel.Running) -> None:
-    assert kernel.running(write(tmp_path, "version", text)) == told
-
-
-def test_nothing_runs_without_the_file(tmp_path: Path) -> None:
-    assert kernel.running(tmp_path / "version") == kernel.Running()
 
 
 def test_gpu_ids(tmp_path: Path) -> None:

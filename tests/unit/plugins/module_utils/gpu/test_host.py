@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import host
 
 
@@ -35,11 +36,29 @@ def test_only_nvidia_gpus_are_counted(tmp_path: Path) -> None:
     assert host.pci_gpus(tmp_path) == ["0000:01:00.0", "0000:41:00.0"]
 
 
-def test_kernel_driver_version(tmp_path: Path) -> None:
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@)  Thu\n"
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.172.08  Tue Jul  8 18:19:33 UTC 2025\nGCC: 12.2.0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (OPEN, host.Running("580.159.04", "open")),
+        (CLOSED, host.Running("570.172.08", "proprietary")),
+        # The whole line is the file in a lab.
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05", host.Running("580.95.05", "open")),
+        ("nonsense\n", host.Running()),
+    ],
+)
+def test_the_module_that_runs(tmp_path: Path, text: str, told: host.Running) -> None:
+    write(tmp_path, "proc/driver/nvidia/version", text)
+    assert host.running(tmp_path / "proc/driver/nvidia/version") == told
+    assert host.kernel_driver(tmp_path) == told.version
+
+
+def test_nothing_runs_without_the_file(tmp_path: Path) -> None:
+    assert host.running(tmp_path / "version") == host.Running()
     assert host.kernel_driver(tmp_path) == ""
-    line = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n"
-    write(tmp_path, "proc/driver/nvidia/version", f"{line}GCC version:  gcc version 15.3.0 (GCC) \n")
-    assert host.kernel_driver(tmp_path) == "580.159.04"
 
 
 def test_majors_of_character_devices(tmp_path: Path) -> None:

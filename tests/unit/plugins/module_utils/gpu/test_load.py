@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import load
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.child import DONE, Report
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.expected import Expected
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.inventory import Gpu
 
 from tests.doubles import gpus
 from tests.unit.plugins.module_utils.gpu.conftest import Examine
@@ -129,6 +132,30 @@ def test_a_wrong_sum(deep: Deep) -> None:
 
 def test_a_slow_all_reduce(deep: Deep) -> None:
     assert deep(all_reduce_min=1e15)["deep.all_reduce_bandwidth"].status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("model", "bandwidth", "status"),
+    [
+        ("NVIDIA H200", 292.3e9, "pass"),  # as measured over NVLink
+        ("NVIDIA H200", 45e9, "fail"),  # NVLink is lost, and NCCL takes PCIe
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", 22.2e9, "pass"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", 9e9, "fail"),
+        ("NVIDIA GeForce RTX 9090", 292.3e9, "skipped"),
+    ],
+)
+def test_each_model_has_its_own_bus_bandwidth(model: str, bandwidth: float, status: str) -> None:
+    records = [{"kind": "phase", "rank": rank, "phase": "import", "at": 0.0} for rank in range(2)]
+    records += [
+        {"kind": "all_reduce", "rank": rank, "bytes": size, "seconds": 1.0, "bandwidth": bandwidth, "wrong": 0}
+        for rank in range(2)
+        for size in load.SIZES
+    ]
+    told = [Gpu(index, {"name": model}) for index in range(2)]
+    checks = {check.id: check for check in load.judge(Report(tuple(records), DONE, "", 1.0), told, 2, Expected({}))}
+    check = checks["deep.all_reduce_bandwidth"]
+    assert check.status == status
+    assert f"{bandwidth / 1e9:.1f} GB/s" in check.actual
 
 
 def test_the_signature_of_the_peer_to_peer_hang(deep: Deep) -> None:
