@@ -31,6 +31,7 @@ torch.manual_seed(1)
 for file in target.glob("*.safetensors"):
     tensors = load_file(file)
     save_file({n: torch.randn_like(t) if t.is_floating_point() else t for n, t in tensors.items()}, file)
+    file.chmod(0o644)
 """
 # Arguments: port, tokens. Prints the status, and how many tokens came.
 ASK = """
