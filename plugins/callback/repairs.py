@@ -19,7 +19,7 @@ requirements:
 
 from typing import Any
 
-from ansible import context
+from ansible import constants, context
 from ansible.plugins.callback import CallbackBase
 
 
@@ -43,7 +43,8 @@ class CallbackModule(CallbackBase):
                 told.append(name)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        if not stats.processed:
+        # Who reads JSON is told by it.
+        if not stats.processed or "json" in constants.DEFAULT_STDOUT_CALLBACK:
             return
         verb = "would change" if context.CLIARGS.get("check") else "changed"
         self._display.banner("REPAIRS")

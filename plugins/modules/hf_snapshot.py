@@ -195,6 +195,11 @@ missing_bytes:
   description: Their size together, less what was there of them, in bytes.
   returned: when O(state=present)
   type: int
+checks:
+  description: In check mode, whether there is room, as C(id), C(status), C(expected), C(actual), C(fix), C(source).
+  returned: in check mode, when O(state=present)
+  type: list
+  elements: dict
 unproven:
   description: In check mode, the files that are there and would have to be hashed first.
   returned: when O(state=present)
@@ -228,7 +233,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import fetch, job, repository, snapshot
+from ansible_collections.gpuserve.sglang.plugins.module_utils import checks
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import fetch, job, repository, snapshot, space
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.lock import Busy, Lock
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.transfer import Report
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import SnapshotError
@@ -318,7 +324,8 @@ def present(module: AnsibleModule, request: snapshot.Request) -> None:
         # Under a manifest only the hashes tell whether anything would change; without one the answer is known.
         if planned.answered and planned.unproven:
             planned = snapshot.prove(request, planned)
-        module.exit_json(**result_of(request, planned, name))
+        room = space.judge(request.dest, planned.missing_bytes, len(planned.missing), request.reserve_bytes)
+        module.exit_json(**result_of(request, planned, name), checks=checks.as_dicts([room]))
     if planned.in_place:
         module.exit_json(**result_of(request, planned, name))
     lock = take_lock(module, request, f"{request.origin}@{planned.commit}" if planned.commit else request.origin)

@@ -86,6 +86,7 @@ def test_models_that_are_on_the_hub_alone_are_judged_from_there(host) -> None:
     assert set(plays.changed(output).values()) == {0}, output
     told = tables(output)["ct200"]
     assert (told["drafter.hidden_size"], told["base.readable"]) == ("pass", "pass")
+    assert told["model.space"] == "pass"
     # How many weights there are is known when they are here.
     assert told["drafter.weights"] == "skipped"
     for model in WANTED["hf_models_models"]:

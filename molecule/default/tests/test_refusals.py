@@ -48,6 +48,10 @@ REFUSALS = {
         {"hf_models_models": [{**BASE, "repo_id": "lab/nowhere"}]},
         ["hf_models_models[0]", "lab/nowhere", "check the spelling of the repository"],
     ),
+    "a disk that has no room for what is missing": (
+        {"hf_models_models": [BASE, MISFIT], "hf_models_reserve_bytes": 10**16},
+        ["[model.space]", MISFIT["dest"], "10000 TB stay in reserve"],
+    ),
     "an unknown speculative algorithm": (
         {"sglang_server_speculative_algorithm": "EAGEL3"},
         ["sglang_server_speculative_algorithm", "EAGEL3", "EAGLE3"],

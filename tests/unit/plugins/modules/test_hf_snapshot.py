@@ -23,6 +23,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_check_mode_tells_what_would_be_brought_and_writes_nothing(model: Path, tmp_path: Path) -> None:
     result = run("hf_snapshot", dest=str(tmp_path / "dest"), source=str(model), check_mode=True)
+    assert [(check["id"], check["status"]) for check in result["checks"]] == [("model.space", "pass")]
     assert (result["changed"], result["location"], result["missing_bytes"]) == (True, str(model), 100_003)
     assert result["missing"] == ["config.json", "model.safetensors"]
     assert not (tmp_path / "dest").exists()

@@ -508,6 +508,15 @@ def test_too_little_space_stops_before_the_first_byte(
     hold(dataclasses.replace(from_hub, reserve_bytes=0))
 
 
+def test_room_is_judged_where_the_folder_is_not_made_yet(tmp_path: Path) -> None:
+    nowhere = tmp_path / "not" / "yet"
+    assert space.judge(nowhere, 1, 1, 0).status == "pass"
+    short = space.judge(nowhere, 1, 1, 10**18)
+    assert (short.status, short.actual.split(" has ")[0]) == ("fail", str(nowhere))
+    # What is whole needs no room.
+    assert space.judge(nowhere, 0, 0, 10**18).status == "pass"
+
+
 def test_too_few_inodes_are_named(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(space.os, "statvfs", statvfs(f_favail=2))
     with pytest.raises(snapshot.SnapshotError, match=r"room for 2 more files \(inodes\); 3 are missing"):
