@@ -40,8 +40,6 @@ options:
     type: list
     elements: path
     default: []
-required_together:
-  - [args, venv]
 extends_documentation_fragment:
   - gpuserve.sglang.attributes.read_only
 """

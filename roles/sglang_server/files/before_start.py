@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright (c) 2026, gpuserve contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Before the engine starts: waits for device nodes and free GPU memory, and refuses a driver mismatch.
