@@ -54,17 +54,16 @@ def nothing_to_do(said: str) -> None:
 
 def many(folder: Path, count: int) -> Path:
     """The sandbox with its container under ``count`` names."""
-    told = json.loads(run("ansible-inventory", "-i", INVENTORY, "--list")[2])
-    kept = {"proxmox": told["proxmox"]["hosts"], "sglang": told["sglang"]["hosts"]}
+    told = json.loads(run("ansible-inventory", "-i", f"{INVENTORY}/hosts.sh", "--list")[2])
     variables = told["_meta"]["hostvars"]
-    container = kept["sglang"][0]
-    hosts = {
-        "proxmox": {"hosts": {name: variables[name] for name in kept["proxmox"]}},
+    host, container = told["proxmox"]["hosts"][0], told["sglang"]["hosts"][0]
+    groups = {
+        "proxmox": {"hosts": {host: variables[host]}},
         "sglang": {"hosts": {f"{container}-{number}": variables[container] for number in range(count)}},
     }
-    path = folder / "hosts.json"
-    path.write_text(json.dumps({"all": {"children": hosts}}))
-    return path
+    (folder / "hosts.json").write_text(json.dumps({"all": {"children": groups}}))
+    (folder / "group_vars").symlink_to(ROOT / INVENTORY / "group_vars")
+    return folder / "hosts.json"
 
 
 def main() -> None:
