@@ -78,6 +78,14 @@ def test_what_is_ignored_is_shown_and_lets_it_pass() -> None:
 def test_models_in_their_folders_are_judged(sound: str) -> None:
     told = tables(sound)["ct200"]
     assert (told["drafter.hidden_size"], told["base.readable"]) == ("pass", "pass")
+    assert (told["engine.source"], told["engine.compressed_tensors"]) == ("pass", "pass")
+
+
+def test_an_engine_that_is_not_installed_yet_is_not_checked() -> None:
+    status, output = plays.run(*plays.playbook("playbooks/preflight.yml", sglang_server_venv="/opt/sglang/nowhere"))
+    assert status == 0, output
+    assert tables(output)["ct200"]["engine.source"] == "skipped"
+    assert "/opt/sglang/nowhere" in plays.unfolded(output)
 
 
 def test_models_that_are_on_the_hub_alone_are_judged_from_there(host) -> None:
