@@ -81,7 +81,7 @@ def test_node_that_was_not_granted_is_refused(host):
 
 
 def test_environment_is_root_s_alone(host):
-    settings = host.file("/etc/sglang/main.env")
+    settings = host.file("/etc/sglang/main/current/environment")
     assert (settings.user, settings.mode) == ("root", 0o600)
 
 
