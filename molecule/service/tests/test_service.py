@@ -118,10 +118,13 @@ def test_check_mode_says_what_would_restart_it(host):
 
 def test_never_leaves_the_restart_to_the_operator(host):
     before = show(host, "MainPID")
-    output = served(sglang_server_context_length=1024, sglang_server_restart="never")
+    # Numbers that what runs cannot have: it is not judged by them.
+    numbers = {"sglang_server_speculative_num_steps": 2, "sglang_server_speculative_num_draft_tokens": 3}
+    output = served(**numbers, sglang_server_restart="never")
     assert "not restarted, as sglang_server_restart says" in output
     assert show(host, "MainPID") == before
     served()
+    assert show(host, "MainPID") == before
 
 
 def test_an_edit_by_hand_is_shown_and_undone(host):
