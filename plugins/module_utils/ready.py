@@ -102,18 +102,6 @@ def look(
         sleep(_PAUSE_S)
 
 
-def wait(server: Server, unit_name: str | None, timeout: float, sleep: Callable[[float], None] = time.sleep) -> float:
-    """Wait until the server is ready.
-
-    Returns:
-        How long that took since its start, in seconds.
-
-    Raises:
-        NotReady, UnitError: as :func:`look` does.
-    """
-    return look(server, unit_name, Seen(), timeout, timeout, sleep).since_start
-
-
 def _stands(server: Server, unit_name: str | None, state: unit.UnitState | None) -> tuple[Progress | None, bool]:
     """How far the start is, and whether a compiler runs. Raises NotReady when it cannot come to its end."""
     if unit_name is None or state is None:

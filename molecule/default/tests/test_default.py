@@ -9,24 +9,16 @@ import re
 
 import pytest
 
-from tests.fixtures import plays
+from tests.fixtures import nodes, plays
 
 testinfra_hosts = ["ansible://ct200"]
 
 UNIT = "sglang@main.service"
-OPEN = """
-import errno, os, sys
-try:
-    os.close(os.open(sys.argv[1], os.O_RDWR))
-    print("opened")
-except OSError as error:
-    print(errno.errorcode[error.errno])
-"""
 
 
 def opened(host, path):
     """How open() of a node ends, from inside the container; whether a node exists proves nothing."""
-    return host.check_output("python3 -c %s %s", OPEN, path)
+    return host.check_output("python3 -c %s %s", nodes.OPEN, path)
 
 
 def api(host, path, payload=None):

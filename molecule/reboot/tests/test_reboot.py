@@ -8,20 +8,11 @@ import time
 
 import pytest
 
-from tests.fixtures import plays, reboots
+from tests.fixtures import nodes, plays, reboots
 
 testinfra_hosts = ["ansible://pve"]
 
 UVM = "/dev/nvidia-uvm"
-# Argument: a node. How open() ends: ENXIO is a node that is permitted, and whose driver the lab does not have.
-OPEN = """
-import errno, os, sys
-try:
-    os.close(os.open(sys.argv[1], os.O_RDWR))
-    print("opened")
-except OSError as error:
-    print(errno.errorcode[error.errno])
-"""
 SERVES = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:30000/health', timeout=10).status)"
 
 
@@ -47,7 +38,7 @@ def serves(pve) -> bool:
 
 
 def opened(pve, node: str) -> str:
-    return pve.check_output("pct exec 200 -- python3 -c %s %s", OPEN, node)
+    return pve.check_output("pct exec 200 -- python3 -c %s %s", nodes.OPEN, node)
 
 
 def test_after_a_reboot_with_moved_numbers_it_serves_and_nobody_ran_anything(host):

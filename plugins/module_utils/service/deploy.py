@@ -90,10 +90,10 @@ class Outcome:
     """``restart`` says what takes effect only by a restart of the engine that runs, ``waits`` what can wait for one.
 
     ``before`` and ``after`` are the installed unit's text. ``running`` is None when nothing runs, and empty when what
-    runs was started from no release. ``identity`` is what a measured speed belongs to.
+    runs was started from no release.
     """
 
-    release: str
+    record: Record
     changed: bool
     restart: Sequence[str]
     waits: Sequence[str]
@@ -102,9 +102,21 @@ class Outcome:
     before: str
     after: str
     warmth: caches.Warmth
-    asked: Asked
-    identity: Mapping[str, object]
-    pruned: Sequence[str] = ()
+
+    @property
+    def release(self) -> str:
+        """Its hash."""
+        return self.record.release
+
+    @property
+    def asked(self) -> Asked:
+        """What its arguments ask for."""
+        return Asked.of(self.record.args)
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What a measured speed of it belongs to."""
+        return identity(self.record)
 
 
 def unit_name(instance: str) -> str:
@@ -172,7 +184,6 @@ def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, 
     installed = _installed(places, instance)
     differs = store.differs(asked, text, wanted.environment, wanted.keys)
     changed = differs or store.current != asked.release or installed != text
-    pruned: Sequence[str] = ()
     if not only_look:
         if differs:
             store.write(asked, text, wanted.environment, wanted.keys)
@@ -180,10 +191,10 @@ def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, 
         if restart or runs is None:
             unit.forget_failures(unit_name(instance))
         good = store.good()
-        pruned = store.prune(keep, (asked.release, runs, good.release if good else None))
+        changed = bool(store.prune(keep, (asked.release, runs, good.release if good else None))) or changed
     return Outcome(
-        release=asked.release,
-        changed=changed or bool(pruned),
+        record=asked,
+        changed=changed,
         restart=restart,
         waits=waits,
         running=runs,
@@ -191,9 +202,6 @@ def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, 
         before=installed,
         after=text,
         warmth=warmth,
-        asked=Asked.of(asked.args),
-        identity=identity(asked),
-        pruned=pruned,
     )
 
 
@@ -243,7 +251,7 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
     warmth = caches.look(caches.folder(places.caches, Path(chosen.venv)))
     proof = store.proof(chosen.release)
     return Outcome(
-        release=chosen.release,
+        record=chosen,
         changed=changed,
         restart=restart,
         waits=[],
@@ -252,8 +260,6 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
         before=installed,
         after=text,
         warmth=warmth,
-        asked=Asked.of(chosen.args),
-        identity=identity(chosen),
     )
 
 

@@ -42,7 +42,7 @@ def no_pause(_seconds: float) -> None:
 
 def wait(answers: list[tuple[int, object]], unit_name: str | None = NAME, timeout: float = 60) -> float:
     with engine_http.running(engine_http.Engine({"/health": list(answers)})) as engine:
-        return ready.wait(api.Server(engine.url), unit_name, timeout, no_pause)
+        return ready.look(api.Server(engine.url), unit_name, ready.Seen(), timeout, timeout, no_pause).since_start
 
 
 def look(
