@@ -195,6 +195,10 @@ missing_bytes:
   description: Their size together, less what was there of them, in bytes.
   returned: when O(state=present)
   type: int
+in_place:
+  description: In check mode, whether nothing is left to do.
+  returned: in check mode
+  type: bool
 checks:
   description: In check mode, whether there is room, as C(id), C(status), C(expected), C(actual), C(fix), C(source).
   returned: in check mode, when O(state=present)
@@ -325,7 +329,8 @@ def present(module: AnsibleModule, request: snapshot.Request) -> None:
         if planned.answered and planned.unproven:
             planned = snapshot.prove(request, planned)
         room = space.judge(request.dest, planned.missing_bytes, len(planned.missing), request.reserve_bytes)
-        module.exit_json(**result_of(request, planned, name), checks=checks.as_dicts([room]))
+        result = result_of(request, planned, name)
+        module.exit_json(**result, in_place=planned.in_place, checks=checks.as_dicts([room]))
     if planned.in_place:
         module.exit_json(**result_of(request, planned, name))
     lock = take_lock(module, request, f"{request.origin}@{planned.commit}" if planned.commit else request.origin)
@@ -361,6 +366,7 @@ def absent(module: AnsibleModule, request: snapshot.Request) -> None:
         lock.release()
     module.exit_json(
         changed=changed,
+        **({"in_place": not changed} if module.check_mode else {}),
         model=str(request.dest),
         removed=list(gone),
         others=[] if request.prune else list(removal.others),

@@ -126,6 +126,12 @@ proven:
   description: Whether the gates of the release passed. Null when they never ran.
   returned: for V(current) and V(back)
   type: bool
+settled:
+  description:
+    - Whether the engine runs from this release, its gates passed, its unit is enabled and its user is there, so that
+      nothing is left to do but to ask what runs.
+  returned: for V(current) and V(back)
+  type: bool
 caches:
   description: The caches of compiled kernels, as C(folder), C(warm) and C(sentence).
   returned: for V(current) and V(back)
@@ -219,6 +225,7 @@ def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         "waits": list(outcome.waits),
         "running": outcome.running,
         "proven": outcome.proof.passed if outcome.proof is not None else None,
+        "settled": outcome.settled,
         "caches": {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
         "asked": asdict(outcome.asked),
         "identity": dict(outcome.identity),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import pwd
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -90,7 +91,7 @@ class Outcome:
     """``restart`` says what takes effect only by a restart of the engine that runs, ``waits`` what can wait for one.
 
     ``before`` and ``after`` are the installed unit's text. ``running`` is None when nothing runs, and empty when what
-    runs was started from no release.
+    runs was started from no release. ``enabled``: the unit is started at each boot.
     """
 
     record: Record
@@ -102,6 +103,14 @@ class Outcome:
     before: str
     after: str
     warmth: caches.Warmth
+    enabled: bool
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is left to do but to ask what runs whether it still does what it did."""
+        serves = self.running == self.release and not self.restart
+        proven = self.proof is not None and self.proof.passed
+        return serves and proven and self.enabled and _has_its_user(self.after)
 
     @property
     def release(self) -> str:
@@ -200,6 +209,7 @@ def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: 
         before=installed,
         after=text,
         warmth=warmth,
+        enabled=state is not None and state.enabled,
     )
 
 
@@ -275,6 +285,7 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
         before=installed,
         after=text,
         warmth=warmth,
+        enabled=state is not None and state.enabled,
     )
 
 
@@ -297,6 +308,17 @@ def _take(places: Places, store: Store, instance: str, chosen: str, text: str, s
     elif state is not None and state.stale:
         # A run died between the two.
         unit.reload_units()
+
+
+def _has_its_user(text: str) -> bool:
+    named = re.search(r"^User=(\S+)$", text, re.MULTILINE)
+    if named is None:
+        return True
+    try:
+        pwd.getpwnam(named[1])
+    except KeyError:
+        return False
+    return True
 
 
 def _installed(places: Places, instance: str) -> str:
