@@ -133,7 +133,9 @@ settled:
   returned: for V(current) and V(back)
   type: bool
 caches:
-  description: The caches of compiled kernels, as C(folder), C(warm) and C(sentence).
+  description:
+    - The caches of compiled kernels that the next start will find, as C(folder), C(warm) and C(sentence).
+    - Null where the engine runs on.
   returned: for V(current) and V(back)
   type: dict
 asked:
@@ -226,7 +228,7 @@ def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         "running": outcome.running,
         "proven": outcome.proof.passed if outcome.proof is not None else None,
         "settled": outcome.settled,
-        "caches": {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
+        "caches": warmth and {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
         "asked": asdict(outcome.asked),
         "identity": dict(outcome.identity),
         "diff": {"before": outcome.before, "after": outcome.after, "before_header": "unit", "after_header": "unit"},

@@ -112,6 +112,19 @@ def test_what_serves_and_was_proven_is_settled(host: Host) -> None:
     assert not host.hold(host.wanted()).settled
 
 
+def test_the_caches_are_told_where_a_start_is_ahead(host: Host) -> None:
+    first = host.hold(host.wanted())
+    assert first.warmth is not None
+    assert not first.warmth.warm
+    (first.warmth.folder / "triton").mkdir(parents=True)
+    (first.warmth.folder / "triton" / "kernel.so").touch()
+    host.serve()
+    assert host.hold(host.wanted()).warmth is None
+    again = host.hold(host.wanted("--context-length", "1024")).warmth
+    assert again is not None
+    assert again.warm
+
+
 def test_what_was_never_proven_is_not_settled(host: Host) -> None:
     host.runs(host.hold(host.wanted()).release)
     assert not host.hold(host.wanted()).settled
