@@ -10,6 +10,8 @@ PYTHON ?= /usr/bin/python3
 # ansible-test cannot bear a version manager's shims: Debian's own folders alone.
 export PATH := $(CURDIR)/.build/venv/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+# Written by molecule/conftest.py.
+FAILED_TESTS := .build/failed-tests.txt
 COLLECTION := .build/collections/ansible_collections/gpuserve/sglang
 
 .PHONY: help
@@ -43,7 +45,9 @@ build: setup ## the collection as a tarball, installed once from it
 
 .PHONY: molecule
 molecule: sandbox-check setup ## the scenarios on real LXC containers (SCENARIO=default for one)
-	GPUSERVE_LAB=$(or $(TEST_LAB),test) molecule test $(if $(SCENARIO),-s $(SCENARIO),--all)
+	@rm -f $(FAILED_TESTS)
+	GPUSERVE_LAB=$(or $(TEST_LAB),test) molecule test $(if $(SCENARIO),-s $(SCENARIO),--all) || { \
+	  echo "Failed tests:" >&2; cat $(FAILED_TESTS) >&2 || true; exit 1; }
 
 .PHONY: test-faults
 test-faults: setup ## downloads killed at random points, each repaired by the next run (10 minutes; no part of make test)

@@ -55,7 +55,9 @@ options:
       - C(@release@) in it becomes the release's hash, C(@caches@) the variables of the kernel caches.
     type: str
   keep:
-    description: How many releases are kept. The current one, the running one and the last good one always are.
+    description:
+      - How many releases are kept when the gates of one passed (V(proven)).
+      - The current one, the running one and the one that V(back) would take always are.
     type: int
     default: 5
   retry:
@@ -193,8 +195,9 @@ def _remember(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     kept = store.Store(store.ROOT / params["instance"])
     passed = params["state"] == "proven"
     known = kept.proof(params["release"])
-    if not check_mode and kept.record(params["release"]) is not None:
-        kept.prove(params["release"], store.Proof(passed, time.time(), params["told"], params["measured"]))
+    if not check_mode:
+        proof = store.Proof(passed, time.time(), params["told"], params["measured"])
+        deploy.remember(kept, params["release"], proof, params["keep"], deploy.running(params["instance"])[0])
     return {"changed": known is None or known.passed != passed, "release": params["release"]}
 
 
@@ -207,7 +210,7 @@ def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         wanted = deploy.Wanted(
             params["args"], params["environment"], params["keys"], Path(params["venv"]), models, params["unit"]
         )
-        outcome = deploy.hold(places, params["instance"], wanted, params["keep"], params["retry"], check_mode)
+        outcome = deploy.hold(places, params["instance"], wanted, params["retry"], check_mode)
     warmth = outcome.warmth
     return {
         "changed": outcome.changed,

@@ -158,7 +158,7 @@ def running(instance: str) -> tuple[str | None, unit.UnitState | None]:
     return unit.environment(state.main_pid).get(VARIABLE, ""), state
 
 
-def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, only_look: bool) -> Outcome:
+def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: bool) -> Outcome:
     """Make what is wanted the current release of the instance, on disk and for systemd.
 
     Raises:
@@ -190,8 +190,6 @@ def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, 
         _take(places, store, instance, asked.release, text, state)
         if restart or runs is None:
             unit.forget_failures(unit_name(instance))
-        good = store.good()
-        changed = bool(store.prune(keep, (asked.release, runs, good.release if good else None))) or changed
     return Outcome(
         record=asked,
         changed=changed,
@@ -203,6 +201,23 @@ def hold(places: Places, instance: str, wanted: Wanted, keep: int, retry: bool, 
         after=text,
         warmth=warmth,
     )
+
+
+def remember(instance: Store, release_name: str, proof: Proof, keep: int, running: str | None) -> None:
+    """Keep how the gates of a release went, and when they passed, of the older releases the newest ``keep``.
+
+    The current one, the running one and the one to go back to always are. Done before a deploy has ended, the one that
+    it replaces would have to be spared, and the next run would find something to remove.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    if instance.record(release_name) is None:
+        return
+    instance.prove(release_name, proof)
+    if proof.passed:
+        earlier = instance.good(besides=instance.current)
+        instance.prune(keep, (instance.current, running, earlier.release if earlier else None))
 
 
 def _refuse_a_taken_port(asked: Asked, state: unit.UnitState | None) -> None:

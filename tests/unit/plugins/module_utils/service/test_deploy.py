@@ -60,16 +60,14 @@ class Host:
     def wanted(self, *args: str, environment: str = "A=1\n", text: str = UNIT) -> deploy.Wanted:
         return deploy.Wanted(["--port", "1", *args], environment, "", self.engine, [], text)
 
-    def hold(
-        self, wanted: deploy.Wanted, keep: int = 5, retry: bool = False, only_look: bool = False
-    ) -> deploy.Outcome:
-        return deploy.hold(self.places, "main", wanted, keep, retry, only_look)
+    def hold(self, wanted: deploy.Wanted, retry: bool = False, only_look: bool = False) -> deploy.Outcome:
+        return deploy.hold(self.places, "main", wanted, retry, only_look)
 
-    def serve(self, *args: str) -> str:
+    def serve(self, *args: str, keep: int = 5) -> str:
         """Deploy, start and prove."""
         release = self.hold(self.wanted(*args)).release
         self.runs(release)
-        self.store.prove(release, Proof(True, time.time(), "6 passed"))
+        deploy.remember(self.store, release, Proof(True, time.time(), "6 passed"), keep, release)
         return release
 
 
@@ -211,11 +209,36 @@ def test_a_port_that_another_process_has_is_refused_before_anything_is_written(h
     assert host.hold(replace(host.wanted(), args=["--port", port])).changed
 
 
-def test_old_releases_go(host: Host) -> None:
-    first = host.serve()
-    names = [host.hold(host.wanted("--context-length", str(length)), keep=1).release for length in (1, 2, 3)]
-    # The one that runs and was proven, and the current one.
-    assert {one.release for one in host.store.records()} == {first, names[-1]}
+def lengths(host: Host) -> set[str]:
+    """The context lengths of the releases that are kept."""
+    return {one.args[-1] for one in host.store.records()}
+
+
+def test_old_releases_go_when_the_next_one_is_proven(host: Host) -> None:
+    for length in ("1", "2", "3"):
+        host.serve("--context-length", length, keep=5)
+    host.hold(host.wanted("--context-length", "4"))
+    assert lengths(host) == {"1", "2", "3", "4"}
+    host.serve("--context-length", "4", keep=1)
+    # The one that runs, and the one to go back to.
+    assert lengths(host) == {"3", "4"}
+    assert not host.hold(host.wanted("--context-length", "4")).changed
+
+
+def test_the_one_to_go_back_to_stays_behind_many_that_failed(host: Host) -> None:
+    host.serve("--context-length", "1")
+    for length in ("2", "3"):
+        failed = host.hold(host.wanted("--context-length", length)).release
+        deploy.remember(host.store, failed, Proof(False, time.time(), "accept length 1.00"), 1, None)
+    assert lengths(host) == {"1", "2", "3"}
+    host.serve("--context-length", "4", keep=2)
+    assert lengths(host) == {"1", "3", "4"}
+
+
+def test_gates_of_a_release_that_is_gone_leave_nothing(host: Host) -> None:
+    host.serve()
+    deploy.remember(host.store, "0123456789abcdef", Proof(True, time.time(), "6 passed"), 1, None)
+    assert not host.store.path("0123456789abcdef").exists()
 
 
 def test_back_to_the_last_good_one(host: Host) -> None:
