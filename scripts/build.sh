@@ -10,7 +10,7 @@ if strays=$(tar -tzf "$tarball" | grep -E '^(\.|tests/|lab/|molecule/|scripts/|M
     echo "build: these do not belong into the collection, see build_ignore in galaxy.yml: $strays" >&2
     exit 1
 fi
-for needed in playbooks/k26_eagle3.yml plugins/modules/sglang_probe.py inventories/ct200/hosts.yml meta/runtime.yml; do
+for needed in playbooks/k26_eagle3.yml playbooks/vars/profiles/k26_eagle3.yml plugins/modules/sglang_probe.py inventories/ct200/hosts.yml meta/runtime.yml; do
     tar -tzf "$tarball" | grep -qx "$needed" || { echo "build: $needed is missing in $tarball" >&2; exit 1; }
 done
 ANSIBLE_COLLECTIONS_PATH=$dist/installed ansible-galaxy collection install --offline --no-deps -p "$dist/installed" "$tarball" >/dev/null

@@ -38,7 +38,7 @@ options:
     type: str
   allow_moving:
     description:
-      - Accept a branch or a tag, or no revision at all. It is resolved to a commit once, on the first run.
+      - Accept a branch or a tag, or no revision at all. It is resolved to a commit once, on the first run, which stays.
       - The commit is returned, so that it can be written into the inventory.
     type: bool
     default: false
@@ -204,6 +204,12 @@ checks:
   returned: in check mode, when O(state=present)
   type: list
   elements: dict
+code:
+  description:
+    - In check mode, whether the code that the model brings is that of a pinned commit, as one of RV(checks).
+    - It is told apart from them, since it counts only for an engine that runs that code (C(trust_remote_code)).
+  returned: in check mode, when O(state=present)
+  type: dict
 unproven:
   description: In check mode, the files that are there and would have to be hashed first.
   returned: when O(state=present)
@@ -238,7 +244,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuserve.sglang.plugins.module_utils import checks
-from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import fetch, job, repository, snapshot, space
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import (
+    fetch,
+    job,
+    remote_code,
+    repository,
+    snapshot,
+    space,
+)
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.lock import Busy, Lock
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.transfer import Report
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import SnapshotError
@@ -283,14 +296,13 @@ def request_of(params: dict[str, Any], check_mode: bool) -> snapshot.Request:
 
 def result_of(request: snapshot.Request, planned: snapshot.Plan, name: str) -> dict[str, Any]:
     """A plan as the module returns it: to be carried out, or carried out."""
-    pinned = repository.is_commit(request.revision or "")
-    moves = request.repo_id is not None and not pinned and planned.commit is not None
+    moves = request.repo_id is not None and not remote_code.pinned_by(request) and planned.commit is not None
     return {
         "changed": planned.changes,
         "model": str(request.dest),
         "commit": planned.commit,
         "location": planned.location,
-        "paste": f"to pin {name}, write into it: revision: {planned.commit}" if moves else "",
+        "paste": remote_code.pin(planned, name) if moves else "",
         "files": len(planned.entries),
         "missing": [entry.path for entry in planned.missing],
         "missing_bytes": planned.missing_bytes,
@@ -329,8 +341,13 @@ def present(module: AnsibleModule, request: snapshot.Request) -> None:
         if planned.answered and planned.unproven:
             planned = snapshot.prove(request, planned)
         room = space.judge(request.dest, planned.missing_bytes, len(planned.missing), request.reserve_bytes)
-        result = result_of(request, planned, name)
-        module.exit_json(**result, in_place=planned.in_place, checks=checks.as_dicts([room]))
+        code = remote_code.judge(request, planned, name)
+        module.exit_json(
+            **result_of(request, planned, name),
+            in_place=planned.in_place,
+            checks=checks.as_dicts([room]),
+            code=checks.as_dicts([code])[0],
+        )
     if planned.in_place:
         module.exit_json(**result_of(request, planned, name))
     lock = take_lock(module, request, f"{request.origin}@{planned.commit}" if planned.commit else request.origin)

@@ -75,6 +75,15 @@ def test_what_is_ignored_is_shown_and_lets_it_pass() -> None:
     assert "gpu_health_ignore lets pass: node.nvidiactl" in plays.unfolded(output)
 
 
+def test_code_of_models_has_its_row_where_the_engine_runs_it(sound: str) -> None:
+    assert "model.remote_code" not in tables(sound)["ct200"]
+    trusting = [{"name": "main", "extra_args": {"trust_remote_code": True}}]
+    status, output = plays.run(*plays.playbook("playbooks/preflight.yml", sglang_server_instances=trusting))
+    assert status == 0, output
+    assert tables(output)["ct200"]["model.remote_code"] == "pass"
+    assert "lab/tiny-llama brings none: no Python among its" in plays.unfolded(output)
+
+
 def test_models_in_their_folders_are_judged(sound: str) -> None:
     told = tables(sound)["ct200"]
     assert (told["drafter.hidden_size"], told["base.readable"]) == ("pass", "pass")

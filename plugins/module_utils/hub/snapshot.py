@@ -118,7 +118,8 @@ def plan(request: Request) -> Plan:
     """Find out what is there and what is not, and change nothing.
 
     A folder whose manifest answers the request is believed without asking the Hub: after a reboot a model must not
-    depend on a network. A branch is asked for only while there is no manifest; after that its commit stays.
+    depend on a network. A branch is asked for only while there is no manifest of the repository; after that its commit
+    stays, whatever else is asked for.
 
     Raises:
         SnapshotError: the source is not a model's folder, or does not hold what is wanted.
@@ -127,7 +128,7 @@ def plan(request: Request) -> Plan:
     known = manifest.read(request.dest)
     if known is not None and _answers(known, request) and not _source_moved_on(request, known):
         return _under_manifest(request, known)
-    listed = _listing(request)
+    listed = _listing(request, known)
     entries = repository.chosen(listed.entries, request.allow, request.ignore)
     if not entries:
         raise SnapshotError(f"{request.origin} has no file that the patterns choose", "correct allow_patterns")
@@ -257,7 +258,7 @@ class _Listing:
     location: str
 
 
-def _listing(request: Request) -> _Listing:
+def _listing(request: Request, known: manifest.Manifest | None) -> _Listing:
     """What the source holds: told by a manifest that lies there, else by the Hub, else by the folder itself."""
     if request.source is not None and not (request.source / "config.json").is_file():
         what = "has no config.json" if request.source.is_dir() else "does not exist"
@@ -275,8 +276,16 @@ def _listing(request: Request) -> _Listing:
     if request.repo_id is None:
         return _Listing(_folder_entries(Path(str(request.source))), None, str(request.source))
     endpoint = repository.endpoint_or_default(request.endpoint)
-    found = repository.resolve(request.repo_id, request.revision or "main", endpoint, request.token, request.timeout)
+    found = repository.resolve(request.repo_id, _revision(request, known), endpoint, request.token, request.timeout)
     return _Listing(found.entries, found.commit, str(request.source or f"{found.repo_id}@{found.commit}"))
+
+
+def _revision(request: Request, known: manifest.Manifest | None) -> str:
+    """What to ask the Hub for. Other patterns are no reason to follow a branch to files that nobody has looked at."""
+    wanted = request.revision or "main"
+    if known is None or known.commit is None or known.origin != request.repo_id or repository.is_commit(wanted):
+        return wanted
+    return known.commit
 
 
 def _same_model(request: Request, theirs: manifest.Manifest) -> bool:

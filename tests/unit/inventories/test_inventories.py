@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -30,14 +31,21 @@ def ansible_playbook(*arguments: str) -> str:
     return done.stdout
 
 
-def test_main_job_resolves_every_name() -> None:
-    ansible_playbook("playbooks/k26_eagle3.yml", "--syntax-check")
+@pytest.mark.parametrize("playbook", sorted(path.name for path in (ROOT / "playbooks").glob("*.yml")))
+def test_a_playbook_resolves_every_name(playbook: str) -> None:
+    ansible_playbook(f"playbooks/{playbook}", "--syntax-check")
+
+
+def rendered(task: str, **variables: object) -> Any:
+    """What a task of render.yml shows of the worked example."""
+    extra = ("-e", json.dumps(variables))
+    told = json.loads(ansible_playbook(str(Path(__file__).with_name("render.yml")), *extra))
+    (found,) = (one for one in told["plays"][0]["tasks"] if one["task"]["name"] == task)
+    return found["hosts"]["ct200"]["msg"]
 
 
 def test_rendered_command_is_the_documented_one() -> None:
-    told = json.loads(ansible_playbook(str(Path(__file__).with_name("render.yml"))))
-    (task,) = (task for task in told["plays"][0]["tasks"] if task["task"]["name"] == "Show the command")
-    command = shlex.split(task["hosts"]["ct200"]["msg"])
+    command = shlex.split(rendered("Show the command"))
     assert command[:3] == ["/opt/sglang/engine-0.5.20/bin/python", "-m", "sglang.launch_server"]
     flags = dict(zip(command, command[1:]))
     assert flags["--tp-size"] == "8"
@@ -47,6 +55,40 @@ def test_rendered_command_is_the_documented_one() -> None:
     assert numbers == ["3", "1", "4"]
     assert "--trust-remote-code" in command
     assert "--context-length" not in command
+
+
+def test_rendered_command_without_speculation() -> None:
+    command = rendered("Show the command", serve_profile="k26_baseline")
+    assert "--speculative" not in command
+    assert "--tool-call-parser kimi_k2 --reasoning-parser kimi_k2" in command
+
+
+def test_rendered_command_of_a_dflash_drafter() -> None:
+    command = rendered("Show the command", serve_profile="qwen36_27b_dflash")
+    assert "--speculative-algorithm DFLASH" in command
+    assert "--speculative-num-draft-tokens 8" in command
+    assert "--speculative-num-steps" not in command
+    assert "--trust-remote-code" not in command
+
+
+def test_code_of_models_is_judged_where_the_engine_runs_it() -> None:
+    told = {
+        "id": "model.remote_code",
+        "status": "warn",
+        "expected": "",
+        "actual": "not pinned",
+        "fix": "pin it",
+        "source": "",
+    }
+    code = {"/srv/models/moonshotai/Kimi-K2.6": told, "/srv/models/nobody/asked": told}
+    base, drafter = rendered("Show what is known of the models' code", sglang_server_model_code=code)
+    assert base == told
+    # What nothing was said of is not passed.
+    assert (drafter["id"], drafter["status"]) == ("model.remote_code", "skipped")
+    assert (
+        rendered("Show what is known of the models' code", sglang_server_extra_args={}, sglang_server_model_code=code)
+        == []
+    )
 
 
 def test_no_commit_is_made_up() -> None:

@@ -57,6 +57,7 @@ def test_a_branch_needs_leave_and_shows_the_line_that_pins_it(hub: HubServer, mo
     assert refused["msg"].startswith("models[0]: expected a commit of 40 hexadecimal digits as revision; found 'main'")
     looked = run("hf_snapshot", **parameters, allow_moving=True, check_mode=True)
     assert (looked["location"], looked["commit"]) == (f"lab/tiny@{commit}", commit)
+    assert (looked["code"]["id"], looked["code"]["status"]) == ("model.remote_code", "pass")
     held = run("hf_snapshot", **parameters, allow_moving=True, python=sys.executable)
     assert held["paste"] == f"to pin models[0], write into it: revision: {commit}"
     pinned = run("hf_snapshot", **parameters, revision=commit)

@@ -218,6 +218,22 @@ def test_patterns_choose_and_are_remembered(hub: HubServer, model: Path, from_hu
         snapshot.plan(dataclasses.replace(from_hub, allow=("*.gguf",)))
 
 
+def test_other_patterns_do_not_follow_a_branch_that_moved(
+    hub: HubServer, model: Path, tmp_path: Path, from_hub: snapshot.Request
+) -> None:
+    first = hub.add("lab/tiny", model).commit
+    hold(dataclasses.replace(from_hub, allow=("*.json",)))
+    moved = shutil.copytree(model, tmp_path / "moved")
+    (moved / "modeling_tiny.py").write_text("unread\n")
+    second = hub.add("lab/tiny", moved).commit
+    planned = snapshot.plan(from_hub)
+    assert (planned.commit, missing(planned)) == (first, [".gitattributes", "model.safetensors"])
+    assert snapshot.plan(dataclasses.replace(from_hub, revision=second)).commit == second
+    # Another repository in the same folder is a first run again.
+    other = hub.add("lab/other", moved).commit
+    assert snapshot.plan(dataclasses.replace(from_hub, repo_id="lab/other")).commit == other
+
+
 def test_a_gated_repository_needs_its_token_which_the_store_does_not_see(
     hub: HubServer, model: Path, from_hub: snapshot.Request
 ) -> None:
