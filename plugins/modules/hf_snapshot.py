@@ -15,7 +15,8 @@ description:
     needs no network and no more than a stat of each file.
   - What was begun is continued, after a lost connection, a kill or a reboot. While bytes come, the playbook's output
     tells how many, how fast and for how long.
-  - In check mode nothing is written, and RV(location) tells where the model can be read now.
+  - In check mode nothing is written. M(gpuserve.sglang.hf_snapshot_info) tells more of what would be, and of several
+    models at once.
 author:
   - gpuserve contributors (@gpuserve)
 options:
@@ -195,21 +196,6 @@ missing_bytes:
   description: Their size together, less what was there of them, in bytes.
   returned: when O(state=present)
   type: int
-in_place:
-  description: In check mode, whether nothing is left to do.
-  returned: in check mode
-  type: bool
-checks:
-  description: In check mode, whether there is room, as C(id), C(status), C(expected), C(actual), C(fix), C(source).
-  returned: in check mode, when O(state=present)
-  type: list
-  elements: dict
-code:
-  description:
-    - In check mode, whether the code that the model brings is that of a pinned commit, as one of RV(checks).
-    - It is told apart from them, since it counts only for an engine that runs that code (C(trust_remote_code)).
-  returned: in check mode, when O(state=present)
-  type: dict
 unproven:
   description: In check mode, the files that are there and would have to be hashed first.
   returned: when O(state=present)
@@ -239,77 +225,13 @@ job:
 """
 
 import socket
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils import checks
-from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import (
-    fetch,
-    job,
-    remote_code,
-    repository,
-    snapshot,
-    space,
-)
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import job, look, snapshot
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.lock import Busy, Lock
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.transfer import Report
-from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.trouble import SnapshotError
-
-ERRORS = (SnapshotError, OSError)
-
-
-def request_of(params: dict[str, Any], check_mode: bool) -> snapshot.Request:
-    """The parameters as a request. Raises SnapshotError."""
-    seed = None
-    if params["seed"] and not check_mode:
-        address, colon, folder = params["seed"].partition(":")
-        if not (address and colon and folder.startswith("/")) or address.startswith("-"):
-            raise SnapshotError(f"seed {params['seed']!r} is not of the form user@host:/folder", "correct it")
-        seed = fetch.Seed(address, folder.rstrip("/"), params["seed_key"], params["timeout"])
-    token = params["token"] or None
-    if params["token_file"]:
-        try:
-            token = Path(params["token_file"]).read_text(encoding="utf-8").strip() or None
-        except OSError as error:
-            raise SnapshotError(f"token_file {params['token_file']}: {error.strerror}", "correct it") from error
-    return snapshot.Request(
-        dest=Path(params["dest"]),
-        repo_id=params["repo_id"],
-        revision=params["revision"],
-        source=Path(params["source"]) if params["source"] else None,
-        seed=seed,
-        endpoint=params["endpoint"],
-        token=token,
-        allow=tuple(params["allow_patterns"]),
-        ignore=tuple(params["ignore_patterns"]),
-        verify=params["verify"],
-        prune=params["prune"],
-        python=params["python"],
-        xet=params["xet"],
-        max_workers=params["max_workers"],
-        timeout=params["timeout"],
-        stall_timeout=params["stall_timeout"],
-        reserve_bytes=params["reserve_bytes"],
-    )
-
-
-def result_of(request: snapshot.Request, planned: snapshot.Plan, name: str) -> dict[str, Any]:
-    """A plan as the module returns it: to be carried out, or carried out."""
-    moves = request.repo_id is not None and not remote_code.pinned_by(request) and planned.commit is not None
-    return {
-        "changed": planned.changes,
-        "model": str(request.dest),
-        "commit": planned.commit,
-        "location": planned.location,
-        "paste": remote_code.pin(planned, name) if moves else "",
-        "files": len(planned.entries),
-        "missing": [entry.path for entry in planned.missing],
-        "missing_bytes": planned.missing_bytes,
-        "unproven": [entry.path for entry in planned.unproven],
-        "removed": list(planned.others) if planned.prune else [],
-        "others": [] if planned.prune else list(planned.others),
-    }
 
 
 def take_lock(module: AnsibleModule, request: snapshot.Request, what: str) -> Lock:
@@ -335,31 +257,21 @@ def take_lock(module: AnsibleModule, request: snapshot.Request, what: str) -> Lo
 def present(module: AnsibleModule, request: snapshot.Request) -> None:
     """Hold the model."""
     name = module.params["name"]
-    planned = snapshot.plan(request)
     if module.check_mode:
-        # Under a manifest only the hashes tell whether anything would change; without one the answer is known.
-        if planned.answered and planned.unproven:
-            planned = snapshot.prove(request, planned)
-        room = space.judge(request.dest, planned.missing_bytes, len(planned.missing), request.reserve_bytes)
-        code = remote_code.judge(request, planned, name)
-        module.exit_json(
-            **result_of(request, planned, name),
-            in_place=planned.in_place,
-            checks=checks.as_dicts([room]),
-            code=checks.as_dicts([code])[0],
-        )
+        module.exit_json(**look.told(request, look.plan(request), name))
+    planned = snapshot.plan(request)
     if planned.in_place:
-        module.exit_json(**result_of(request, planned, name))
+        module.exit_json(**look.told(request, planned, name))
     lock = take_lock(module, request, f"{request.origin}@{planned.commit}" if planned.commit else request.origin)
     # Whoever had the lock before may have brought it all.
     planned = snapshot.plan(request) if snapshot.moved_on(request, planned) else planned
     if planned.in_place:
-        module.exit_json(**result_of(request, planned, name))
+        module.exit_json(**look.told(request, planned, name))
 
     def work(report: Report) -> dict[str, Any]:
         try:
-            return result_of(request, snapshot.bring(request, planned, lock, report), name)
-        except ERRORS as error:
+            return look.told(request, snapshot.bring(request, planned, lock, report), name)
+        except look.ERRORS as error:
             return {"failed": True, "msg": f"{name}: {error}"}
 
     if module.params["background"]:
@@ -383,7 +295,6 @@ def absent(module: AnsibleModule, request: snapshot.Request) -> None:
         lock.release()
     module.exit_json(
         changed=changed,
-        **({"in_place": not changed} if module.check_mode else {}),
         model=str(request.dest),
         removed=list(gone),
         others=[] if request.prune else list(removal.others),
@@ -425,19 +336,15 @@ def main() -> None:
     )
     params = module.params
     name = params["name"]
-    pinned = repository.is_commit(params["revision"] or "")
-    if params["state"] == "present" and params["repo_id"] and not pinned and not params["allow_moving"]:
-        module.fail_json(
-            msg=f"{name}: expected a commit of 40 hexadecimal digits as revision; found {params['revision']!r}, which "
-            "can move; fix: give the commit, or set allow_moving: true once to have it resolved and shown"
-        )
     try:
-        request = request_of(params, module.check_mode)
+        request = look.request_of(params)
         if params["state"] == "absent":
             absent(module, request)
         else:
-            present(module, request)
-    except ERRORS as error:
+            # In check mode the other host is not asked.
+            seed = None if module.check_mode else look.seed_of(params)
+            present(module, replace(request, seed=seed))
+    except look.ERRORS as error:
         module.fail_json(msg=f"{name}: {error}")
 
 
