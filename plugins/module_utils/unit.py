@@ -27,6 +27,7 @@ _PROPERTIES = (
     "ControlGroup",
     "MainPID",
     "NeedDaemonReload",
+    "UnitFileState",
 )
 _CGROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
@@ -42,7 +43,7 @@ class UnitState:
 
     ``run`` names its last run in the journal, ``began`` and ``exited`` are when its main process did, in seconds of the
     monotonic clock (None where systemd does not tell), ``control_group`` is empty and ``main_pid`` 0 when nothing runs.
-    ``stale``: systemd has not read the unit's file since it was changed.
+    ``stale``: systemd has not read the unit's file since it was changed. ``enabled``: it is started at each boot.
     """
 
     active: str
@@ -55,6 +56,7 @@ class UnitState:
     control_group: str = ""
     main_pid: int = 0
     stale: bool = False
+    enabled: bool = False
 
     @property
     def ended(self) -> bool:
@@ -106,6 +108,7 @@ def state(unit: str) -> UnitState:
         control_group=values.get("ControlGroup", ""),
         main_pid=int(values.get("MainPID") or 0),
         stale=values.get("NeedDaemonReload") == "yes",
+        enabled=values.get("UnitFileState") == "enabled",
     )
 
 

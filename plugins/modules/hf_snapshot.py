@@ -195,6 +195,10 @@ missing_bytes:
   description: Their size together, less what was there of them, in bytes.
   returned: when O(state=present)
   type: int
+in_place:
+  description: In check mode, whether nothing is left to do.
+  returned: in check mode
+  type: bool
 checks:
   description: In check mode, whether there is room, as C(id), C(status), C(expected), C(actual), C(fix), C(source).
   returned: in check mode, when O(state=present)
@@ -339,7 +343,10 @@ def present(module: AnsibleModule, request: snapshot.Request) -> None:
         room = space.judge(request.dest, planned.missing_bytes, len(planned.missing), request.reserve_bytes)
         code = remote_code.judge(request, planned, name)
         module.exit_json(
-            **result_of(request, planned, name), checks=checks.as_dicts([room]), code=checks.as_dicts([code])[0]
+            **result_of(request, planned, name),
+            in_place=planned.in_place,
+            checks=checks.as_dicts([room]),
+            code=checks.as_dicts([code])[0],
         )
     if planned.in_place:
         module.exit_json(**result_of(request, planned, name))
@@ -376,6 +383,7 @@ def absent(module: AnsibleModule, request: snapshot.Request) -> None:
         lock.release()
     module.exit_json(
         changed=changed,
+        **({"in_place": not changed} if module.check_mode else {}),
         model=str(request.dest),
         removed=list(gone),
         others=[] if request.prune else list(removal.others),

@@ -106,6 +106,34 @@ options:
       - Open the nodes.
     type: bool
     default: false
+  host_part:
+    description:
+      - What the host itself is to have, so that the nodes come back at each boot.
+      - With it RV(settled) tells whether anything is left to do.
+    type: dict
+    suboptions:
+      files:
+        description: The files.
+        type: list
+        elements: dict
+        required: true
+        suboptions:
+          path:
+            description: Where the file lies.
+            type: path
+            required: true
+          content:
+            description: All of its text.
+            type: str
+            required: true
+          mode:
+            description: Its mode, four octal digits.
+            type: str
+            required: true
+      unit:
+        description: The unit of systemd that is to be enabled.
+        type: str
+        required: true
 extends_documentation_fragment:
   - gpuserve.sglang.attributes.read_only
 """
@@ -179,6 +207,13 @@ restart:
   returned: always
   type: list
   elements: str
+settled:
+  description:
+    - With O(host_part), whether nothing is left to do. The host has its files, its unit and its nodes, each container
+      runs, is configured as M(gpuserve.sglang.lxc_gpu_config) would configure it, and opens what it was given and
+      nothing else.
+  returned: always
+  type: bool
 msg:
   description: One sentence with the number of checks of each status; on failure also each check that failed.
   returned: always
@@ -190,6 +225,7 @@ from dataclasses import asdict
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failing, failure_message, summary
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.devices import Extras, LxcError
+from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.host_part import HostFile, HostPart
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.judge import Grant
 from ansible_collections.gpuserve.sglang.plugins.module_utils.lxc.survey import Question, survey
 
@@ -220,14 +256,35 @@ def main():
             "driver_required": {"type": "bool", "default": True},
             "driver_answers": {"type": "bool", "default": True},
             "prove": {"type": "bool", "default": False},
+            "host_part": {
+                "type": "dict",
+                "options": {
+                    "files": {
+                        "type": "list",
+                        "elements": "dict",
+                        "required": True,
+                        "options": {
+                            "path": {"type": "path", "required": True},
+                            "content": {"type": "str", "required": True},
+                            "mode": {"type": "str", "required": True},
+                        },
+                    },
+                    "unit": {"type": "str", "required": True},
+                },
+            },
         },
         supports_check_mode=True,
     )
     params = dict(module.params)
     extras = Extras(modeset=params.pop("modeset"), caps=params.pop("caps"))
     grants = tuple(Grant(**container) for container in params.pop("containers"))
+    part = params.pop("host_part")
+    if part is not None:
+        part = HostPart(tuple(HostFile(**file) for file in part["files"]), part["unit"])
     try:
-        found = survey(Question(grants=grants, extras=extras, **{**params, "gpus": tuple(params["gpus"])}))
+        found = survey(
+            Question(grants=grants, extras=extras, host_part=part, **{**params, "gpus": tuple(params["gpus"])})
+        )
     except LxcError as error:
         module.fail_json(msg=str(error), checks=[])
     result = {
@@ -247,6 +304,7 @@ def main():
         "nodes_wrong": list(found.nodes_wrong),
         "stopped": list(found.stopped),
         "restart": list(found.restart),
+        "settled": found.settled,
     }
     if failing(found.checks):
         module.fail_json(msg=failure_message("lxc_gpu", found.checks), **result)

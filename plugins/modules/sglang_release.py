@@ -126,8 +126,16 @@ proven:
   description: Whether the gates of the release passed. Null when they never ran.
   returned: for V(current) and V(back)
   type: bool
+settled:
+  description:
+    - Whether the engine runs from this release, its gates passed, its unit is enabled and its user is there, so that
+      nothing is left to do but to ask what runs.
+  returned: for V(current) and V(back)
+  type: bool
 caches:
-  description: The caches of compiled kernels, as C(folder), C(warm) and C(sentence).
+  description:
+    - The caches of compiled kernels that the next start will find, as C(folder), C(warm) and C(sentence).
+    - Null where the engine runs on.
   returned: for V(current) and V(back)
   type: dict
 asked:
@@ -219,7 +227,8 @@ def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         "waits": list(outcome.waits),
         "running": outcome.running,
         "proven": outcome.proof.passed if outcome.proof is not None else None,
-        "caches": {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
+        "settled": outcome.settled,
+        "caches": warmth and {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
         "asked": asdict(outcome.asked),
         "identity": dict(outcome.identity),
         "diff": {"before": outcome.before, "after": outcome.after, "before_header": "unit", "after_header": "unit"},

@@ -33,6 +33,8 @@ for file in target.glob("*.safetensors"):
     save_file({n: torch.randn_like(t) if t.is_floating_point() else t for n, t in tensors.items()}, file)
     file.chmod(0o644)
 """
+# Every Python process of the engine's begins with it.
+NOISE = "import os; os.write(2, os.urandom(300_000))"
 # Arguments: port, tokens. Prints the status, and how many tokens came.
 ASK = """
 import json, sys, urllib.error, urllib.request
@@ -229,6 +231,22 @@ def test_a_start_that_is_killed_is_told_and_is_no_reason_to_go_back(host):
     # systemd started it again.
     wait_for(host)
     assert changed(served(sglang_server_context_length=1024)) == 0
+
+
+def test_a_journal_full_of_binary_hides_nothing(host):
+    host.check_output("mkdir -p /srv/noise && printf %%s %s > /srv/noise/sitecustomize.py", NOISE)
+    noisy = instance(environment={"PYTHONPATH": "/srv/noise:/srv/lab/standins"}, context_length=1024)
+    output = served(sglang_server_instances=noisy)
+    assert "its gates passed now" in output
+    noise = host.check_output("journalctl -u %s --since=-5min -o json --output-fields=MESSAGE -n 20000 | wc -c", MAIN)
+    assert int(noise) > 1_000_000
+    noisy[0]["speculative_draft_model_path"] = "/srv/models/none"
+    status, output = serve(sglang_server_instances=noisy)
+    assert status != 0
+    assert "Cause [model.path]: there is no folder /srv/models/none, " in output
+    assert re.search(r"\d{4} lines of the log were no text and are left out", output)
+    assert "serves again" in output
+    assert ask(host) == "200 8"
 
 
 def test_status_and_rollback(host):

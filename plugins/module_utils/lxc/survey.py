@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..checks import FAIL, PASS, Check, failing
-from .config import DEV, LXC, PROXMOX, cgroup_version, covering_rule, is_unprivileged
+from .config import DEV, LXC, PROXMOX, cgroup_version, covering_rule, edit, is_unprivileged
 from .devices import Device, Extras, Gpu, LxcError, find_caps, find_gpus, node_state, read_devices
 from .files import read_config
 from .host import Guest, Guests, State, choose_style, detect_backend, find_guests, guest_groups, guest_state
+from .host_part import HostPart
 from .judge import (
     Grant,
     Verdict,
@@ -37,7 +38,11 @@ PROC_FOLDER = "/proc/driver/nvidia"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the host; the names are those of the module lxc_gpu_info."""
+    """What is asked of the host; the names are those of the module lxc_gpu_info.
+
+    With ``host_part`` it is told whether anything is left to do; what open(2) says counts in the checks only where
+    nothing is.
+    """
 
     grants: tuple[Grant, ...]
     backend: str = "auto"
@@ -49,6 +54,7 @@ class Question:
     driver_required: bool = True
     driver_answers: bool = True
     prove: bool = False
+    host_part: HostPart | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class Survey:
     grants: Mapping[str, tuple[Device, ...]] = field(default_factory=dict)
     stopped: tuple[str, ...] = ()
     restart: tuple[str, ...] = ()
+    settled: bool = False
 
 
 def survey(question: Question) -> Survey:
@@ -96,15 +103,34 @@ def survey(question: Question) -> Survey:
     gpus = [Gpu(index, index) for index in question.gpus] or find_gpus(PROC_FOLDER)
     planned = plan(fit, gpus, majors, question.extras, find_caps(PROC_FOLDER) if question.extras.caps else [])
     checks += [*planned.checks, *check_nodes(planned.nodes)]
-    restart: list[str] = []
-    if question.prove and style:
-        proof = _Proof(question, backend, style, cgroup, tuple(host_nodes(planned.nodes)))
-        for vmid, devices in planned.grants.items():
-            verdicts = proof.of(guests.all[vmid], devices, states[vmid])
-            checks += [verdict.check for verdict in verdicts]
-            restart += [vmid] if any(verdict.restart for verdict in verdicts) else []
     wrong = tuple(device.path for device in planned.nodes if node_state(device))
-    return Survey(tuple(checks), backend, style, planned.nodes, wrong, planned.grants, stopped, tuple(restart))
+    verdicts: dict[str, list[Verdict]] = {}
+    in_place = (
+        question.host_part is not None
+        and not (failing(checks) or wrong or stopped)
+        and question.host_part.in_place()
+        and all(
+            _written(guests.all[vmid], devices, backend, style, cgroup, majors)
+            for vmid, devices in planned.grants.items()
+        )
+    )
+    if style and (question.prove or in_place):
+        proof = _Proof(question, backend, style, cgroup, tuple(host_nodes(planned.nodes)))
+        verdicts = {vmid: proof.of(guests.all[vmid], devices, states[vmid]) for vmid, devices in planned.grants.items()}
+    proofs = [verdict.check for told in verdicts.values() for verdict in told]
+    settled = in_place and not failing(proofs)
+    if question.prove or settled:
+        checks += proofs
+    restart = tuple(vmid for vmid, told in verdicts.items() if any(verdict.restart for verdict in told))
+    return Survey(tuple(checks), backend, style, planned.nodes, wrong, planned.grants, stopped, restart, settled)
+
+
+def _written(
+    guest: Guest, devices: tuple[Device, ...], backend: str, style: str, cgroup: str, majors: Mapping[str, int]
+) -> bool:
+    """Whether the configuration of the container is what it would be made."""
+    text = read_config(guest.path)
+    return edit(text, devices, backend=backend, style=style, cgroup=cgroup, majors=majors).text == text
 
 
 def _check_style(question: Question, backend: str) -> tuple[list[Check], str]:

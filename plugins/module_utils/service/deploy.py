@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import pwd
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -90,7 +91,8 @@ class Outcome:
     """``restart`` says what takes effect only by a restart of the engine that runs, ``waits`` what can wait for one.
 
     ``before`` and ``after`` are the installed unit's text. ``running`` is None when nothing runs, and empty when what
-    runs was started from no release.
+    runs was started from no release. ``enabled``: the unit is started at each boot. ``warmth`` is None where no
+    start is ahead.
     """
 
     record: Record
@@ -101,7 +103,15 @@ class Outcome:
     proof: Proof | None
     before: str
     after: str
-    warmth: caches.Warmth
+    warmth: caches.Warmth | None
+    enabled: bool
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is left to do but to ask what runs whether it still does what it did."""
+        serves = self.running == self.release and not self.restart
+        proven = self.proof is not None and self.proof.passed
+        return serves and proven and self.enabled and _has_its_user(self.after)
 
     @property
     def release(self) -> str:
@@ -177,8 +187,8 @@ def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: 
     runs, state = running(instance)
     if runs != asked.release:
         _refuse_a_taken_port(Asked.of(wanted.args), state)
-    warmth = caches.look(caches.folder(places.caches, wanted.venv))
-    variables = " ".join(f'"{name}={value}"' for name, value in caches.environment(warmth.folder).items())
+    kernels = caches.folder(places.caches, wanted.venv)
+    variables = " ".join(f'"{name}={value}"' for name, value in caches.environment(kernels).items())
     text = wanted.unit.replace(RELEASE_TOKEN, asked.release).replace(CACHES_TOKEN, variables)
     restart, waits = _compare(places, store, instance, asked, wanted.environment, text, runs, state)
     installed = _installed(places, instance)
@@ -199,7 +209,8 @@ def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: 
         proof=proof,
         before=installed,
         after=text,
-        warmth=warmth,
+        warmth=caches.look(kernels) if restart or runs is None else None,
+        enabled=state is not None and state.enabled,
     )
 
 
@@ -263,7 +274,6 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
     if not only_look:
         _take(places, store, instance, chosen.release, text, state)
         unit.forget_failures(unit_name(instance))
-    warmth = caches.look(caches.folder(places.caches, Path(chosen.venv)))
     proof = store.proof(chosen.release)
     return Outcome(
         record=chosen,
@@ -274,7 +284,8 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
         proof=proof,
         before=installed,
         after=text,
-        warmth=warmth,
+        warmth=caches.look(caches.folder(places.caches, Path(chosen.venv))) if restart or runs is None else None,
+        enabled=state is not None and state.enabled,
     )
 
 
@@ -297,6 +308,17 @@ def _take(places: Places, store: Store, instance: str, chosen: str, text: str, s
     elif state is not None and state.stale:
         # A run died between the two.
         unit.reload_units()
+
+
+def _has_its_user(text: str) -> bool:
+    named = re.search(r"^User=(\S+)$", text, re.MULTILINE)
+    if named is None:
+        return True
+    try:
+        pwd.getpwnam(named[1])
+    except KeyError:
+        return False
+    return True
 
 
 def _installed(places: Places, instance: str) -> str:

@@ -30,7 +30,7 @@ def test_a_running_unit(systemd: Systemd) -> None:
     assert not state.ended
     assert systemd.asked() == [
         f"systemctl show {NAME} --property=LoadState,ActiveState,SubState,Result,NRestarts,InvocationID,"
-        "ExecMainStartTimestampMonotonic,ExecMainExitTimestampMonotonic,ControlGroup,MainPID,NeedDaemonReload"
+        "ExecMainStartTimestampMonotonic,ExecMainExitTimestampMonotonic,ControlGroup,MainPID,NeedDaemonReload,UnitFileState"
     ]
 
 
@@ -51,6 +51,12 @@ def test_a_unit_that_ended(systemd: Systemd, told: str) -> None:
 def test_an_old_systemd_that_tells_less(systemd: Systemd) -> None:
     systemd.states("LoadState=loaded\nActiveState=active\nSubState=running\nResult=success\n")
     assert unit.state(NAME) == unit.UnitState("active", "running", "success", 0)
+
+
+@pytest.mark.parametrize(("told", "enabled"), [("enabled", True), ("disabled", False), ("static", False)])
+def test_whether_it_is_started_at_boot(systemd: Systemd, told: str, enabled: bool) -> None:
+    systemd.states(systemd.active() + f"UnitFileState={told}\n")
+    assert unit.state(NAME).enabled is enabled
 
 
 def test_how_long_it_ran(systemd: Systemd) -> None:

@@ -26,7 +26,19 @@ def test_check_mode_tells_what_would_be_brought_and_writes_nothing(model: Path, 
     assert [(check["id"], check["status"]) for check in result["checks"]] == [("model.space", "pass")]
     assert (result["changed"], result["location"], result["missing_bytes"]) == (True, str(model), 100_003)
     assert result["missing"] == ["config.json", "model.safetensors"]
+    assert not result["in_place"]
     assert not (tmp_path / "dest").exists()
+
+
+def test_check_mode_tells_whether_anything_is_left_to_do(model: Path, tmp_path: Path) -> None:
+    parameters = {"dest": str(tmp_path / "dest"), "source": str(model)}
+    assert not run("hf_snapshot", dest=str(tmp_path / "dest"), state="absent")["changed"]
+    assert run("hf_snapshot", dest=str(tmp_path / "dest"), state="absent", check_mode=True)["in_place"]
+    run("hf_snapshot", **parameters)
+    assert run("hf_snapshot", **parameters, check_mode=True)["in_place"]
+    assert not run("hf_snapshot", dest=str(tmp_path / "dest"), state="absent", check_mode=True)["in_place"]
+    (tmp_path / "dest" / "model.safetensors").write_bytes(bytes(99_999))
+    assert not run("hf_snapshot", **parameters, check_mode=True)["in_place"]
 
 
 def test_the_second_run_changes_nothing(model: Path, tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def seeded(model: Path, tmp_path: Path) -> Path:
 
 
 def request(seeded: Path, tmp_path: Path, address: str = "root@gpu1") -> snapshot.Request:
-    seed = fetch.Seed(address, str(seeded), "/root/.ssh/fleet", 5.0)
-    return snapshot.Request(tmp_path / "dest", repo_id="lab/tiny", seed=seed, stall_timeout=5.0)
+    seed = fetch.Seed(address, str(seeded), "/root/.ssh/fleet", 30.0)
+    return snapshot.Request(tmp_path / "dest", repo_id="lab/tiny", seed=seed, stall_timeout=30.0)
 
 
 def hold(wanted: snapshot.Request) -> snapshot.Plan:

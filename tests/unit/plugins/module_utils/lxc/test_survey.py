@@ -184,3 +184,71 @@ def test_another_user_than_root_is_told_why(world: World, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(LxcError, match=r"not root; connect as root over ssh .* refused to API tokens"):
         world.look()
+
+
+@dataclass(frozen=True)
+class Part:
+    """The host's own part, which is in place or is not."""
+
+    there: bool = True
+
+    def in_place(self) -> bool:
+        return self.there
+
+
+@pytest.fixture
+def settled(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(module, "node_state", lambda device: "")
+    world.text = "arch: amd64\nunprivileged: 0\n" + "".join(
+        f"dev{n}: /dev/{name},mode=0666\n" for n, name in enumerate(NUMBERS)
+    )
+    return world
+
+
+def test_nothing_is_left_to_do(settled: World) -> None:
+    found = settled.look(prove=False, host_part=Part())
+    assert found.settled
+    # Not assumed: each node was opened.
+    assert set(statuses(found, ".open.").values()) == {"pass"}
+    assert len(statuses(found, ".open.")) == len(NUMBERS)
+
+
+def test_without_the_host_s_part_nothing_is_said(settled: World) -> None:
+    assert not settled.look(prove=False).settled
+
+
+def test_a_host_part_that_is_missing_is_left_to_do(settled: World) -> None:
+    found = settled.look(prove=False, host_part=Part(there=False))
+    assert (found.settled, statuses(found, ".open.")) == (False, {})
+
+
+def test_a_missing_entry_is_left_to_do(settled: World) -> None:
+    settled.text = settled.text.replace("dev2: /dev/nvidia-uvm,mode=0666\n", "")
+    assert not settled.look(prove=False, host_part=Part()).settled
+
+
+def test_an_entry_too_many_is_left_to_do(settled: World) -> None:
+    settled.text += "lxc.cgroup2.devices.allow: c 195:0 rwm\n"
+    assert not settled.look(prove=False, host_part=Part()).settled
+
+
+def test_a_node_that_does_not_open_is_left_to_do_and_no_failure_yet(settled: World) -> None:
+    settled.inside = {"/dev/nvidia-uvm": "EPERM"}
+    found = settled.look(prove=False, host_part=Part())
+    assert not found.settled
+    assert statuses(found, ".open.") == {}
+
+
+def test_a_node_that_opens_without_a_grant_is_left_to_do(settled: World) -> None:
+    settled.denied = "ENXIO"
+    assert not settled.look(prove=False, host_part=Part()).settled
+
+
+def test_a_stopped_container_is_left_to_do(settled: World) -> None:
+    settled.state = State(False, 0)
+    assert not settled.look(prove=False, host_part=Part()).settled
+
+
+def test_wrong_nodes_are_left_to_do(settled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "node_state", lambda device: "missing")
+    assert not settled.look(prove=False, host_part=Part()).settled

@@ -46,12 +46,13 @@ class Host:
     def unit(self) -> Path:
         return self.places.units / NAME
 
-    def runs(self, release: str, began: float | None = None) -> None:
+    def runs(self, release: str, began: float | None = None, enabled: str = "enabled") -> None:
         """The engine runs, started from a release ``began`` seconds ago."""
         self.environment = {deploy.VARIABLE: release} if release else {}
         started = int((time.monotonic() - (began or 0.0)) * 1e6)
         self.systemd.states(
-            f"LoadState=loaded\nActiveState=active\nMainPID=77\nExecMainStartTimestampMonotonic={started}\n"
+            f"LoadState=loaded\nActiveState=active\nMainPID=77\nUnitFileState={enabled}\n"
+            f"ExecMainStartTimestampMonotonic={started}\n"
         )
 
     def dies(self) -> None:
@@ -97,6 +98,45 @@ def test_the_second_time_nothing_changes(host: Host) -> None:
     assert (told.release, told.restart, told.waits) == (release, [], [])
     assert told.proof is not None
     assert "systemctl daemon-reload" not in host.systemd.asked()[asked:]
+
+
+def test_what_serves_and_was_proven_is_settled(host: Host) -> None:
+    assert not host.hold(host.wanted()).settled
+    release = host.serve()
+    assert host.hold(host.wanted()).settled
+    assert not host.hold(host.wanted("--context-length", "1024")).settled
+    host.hold(host.wanted())
+    host.runs(release, enabled="disabled")
+    assert not host.hold(host.wanted()).settled
+    host.dies()
+    assert not host.hold(host.wanted()).settled
+
+
+def test_the_caches_are_told_where_a_start_is_ahead(host: Host) -> None:
+    first = host.hold(host.wanted())
+    assert first.warmth is not None
+    assert not first.warmth.warm
+    (first.warmth.folder / "triton").mkdir(parents=True)
+    (first.warmth.folder / "triton" / "kernel.so").touch()
+    host.serve()
+    assert host.hold(host.wanted()).warmth is None
+    again = host.hold(host.wanted("--context-length", "1024")).warmth
+    assert again is not None
+    assert again.warm
+
+
+def test_what_was_never_proven_is_not_settled(host: Host) -> None:
+    host.runs(host.hold(host.wanted()).release)
+    assert not host.hold(host.wanted()).settled
+
+
+@pytest.mark.parametrize(("user", "settled"), [("root", True), ("nobody-has-this-name", False)])
+def test_a_user_that_is_gone_is_to_be_made(host: Host, user: str, settled: bool) -> None:
+    text = f"{UNIT}User={user}\n"
+    release = host.hold(host.wanted(text=text)).release
+    host.runs(release)
+    deploy.remember(host.store, release, Proof(True, time.time(), "6 passed"), 5, release)
+    assert host.hold(host.wanted(text=text)).settled is settled
 
 
 def test_a_look_writes_nothing(host: Host) -> None:
