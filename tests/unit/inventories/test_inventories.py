@@ -85,6 +85,7 @@ def test_code_of_models_is_judged_where_the_engine_runs_it() -> None:
     assert base == told
     # What nothing was said of is not passed.
     assert (drafter["id"], drafter["status"]) == ("model.remote_code", "skipped")
+    assert drafter["actual"] == "where the files in /srv/models/lightseekorg/kimi-k2.6-eagle3 came from was not told"
     assert (
         rendered("Show what is known of the models' code", sglang_server_extra_args={}, sglang_server_model_code=code)
         == []
