@@ -47,6 +47,9 @@ def test_after_a_reboot_with_moved_numbers_it_serves_and_nobody_ran_anything(hos
     assert serves(host)
     assert opened(host, UVM) == "ENXIO"
     assert host.check_output("stat -c %%Hr %s", UVM) == str(new)
+    said = host.check_output("journalctl -b -u nvidia-device-nodes -o cat --no-pager")
+    assert f"made {UVM} c {new}:0" in said
+    assert "the device nodes are there: containers may start" in said
 
 
 def test_a_rerun_has_nothing_to_do(host):
