@@ -170,6 +170,16 @@ def command(pid: int) -> str:
         return ""
 
 
+def groups(pid: int) -> set[int]:
+    """The ids of the groups that a process has; none when it is gone."""
+    try:
+        told = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    fields = dict(line.split(":", 1) for line in told.splitlines() if ":" in line)
+    return {int(gid) for name in ("Gid", "Groups") for gid in fields.get(name, "").split()}
+
+
 def environment(pid: int) -> dict[str, str]:
     """What a process was started with; empty when it is gone or somebody else's."""
     try:

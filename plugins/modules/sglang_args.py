@@ -12,7 +12,8 @@ description:
   - Says whether SGLang would start with this argument list, and which of its values it would silently change.
   - Rules of the release are applied first, and answer at once when they refuse the list. Otherwise the engine's own
     parser and validation are run in its virtual environment, in a process of their own. Last come traps that the engine
-    does not see before the weights are loaded.
+    does not see before the weights are loaded, and what its parser takes without a word - an abbreviated flag, and a
+    setting that is given twice.
   - No weights are loaded, no GPU is needed and nothing is fetched. What could not be judged is returned as a skipped
     check with the reason.
   - Do not put secrets into O(args), they are part of the task's log. Their values are not shown in the result.

@@ -52,7 +52,8 @@ options:
   unit:
     description:
       - The text of the unit. Needed for V(current).
-      - C(@release@) in it becomes the release's hash, C(@caches@) the variables of the kernel caches.
+      - C(@release@) in it becomes the release's hash, C(@caches@) the variables of the kernel caches, and C(@groups@)
+        the groups of the GPUs' device nodes that not everybody may use.
     type: str
   keep:
     description:

@@ -12,7 +12,8 @@ description:
   - Lists what M(gpuserve.sglang.sglang_release) keeps, which of it runs, and how its gates went.
   - With O(args) it also tells whether a start with these would be a release whose gates passed already. Then flags and
     drafter were judged when that was deployed, and the engine need not be asked again. Every part must be provable for
-    that (an engine and models that this collection installed).
+    that (an engine and models that this collection installed). Where the machine has device nodes of GPUs, it judges
+    whether the engine can be let at them.
 author:
   - gpuserve contributors (@gpuserve)
 options:
@@ -79,6 +80,11 @@ known_good:
   description: Whether it is a release whose gates passed, with every part provable.
   returned: with O(args)
   type: bool
+checks:
+  description: Whether the engine can be let at the device nodes. Empty where there are none.
+  returned: with O(args)
+  type: list
+  elements: dict
 """
 
 from dataclasses import asdict
@@ -86,7 +92,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, store
+from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, nodes, store
 
 
 def main() -> None:
@@ -114,7 +121,9 @@ def main() -> None:
         models = [Path(model) for model in params["models"]]
         asked = deploy.record(params["args"], params["environment"], params["keys"], Path(params["venv"]), models)
         proof = kept.proof(asked.release)
+        judged = nodes.check(nodes.look(deploy.Places().nodes))
         told |= {
+            "checks": as_dicts([judged] if judged is not None else []),
             "release": asked.release,
             "parts": dict(asked.parts),
             "known_good": proof is not None and proof.passed and None not in asked.parts.values(),

@@ -72,6 +72,8 @@ def judge(
         answer = Answer("start", message=absent or "it was not asked: rules of its release refuse the list already")
     else:
         answer = ask(Path(venv) / "bin" / "python", args, settings, timeout)
+    if answer.spelled:
+        situation = replace(situation, spelled=answer.spelled)
     if answer.stage == "done":
         held = {name: value for name, value in answer.resolved.items() if name not in verdict.not_binding(answer)}
         situation = replace(situation, resolved=held)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import child
+from .flags import Spelling
 
 _LOG_LINES = 5
 # Where the engine and its libraries write while they are imported or resolve. The process gets a folder of its own for
@@ -51,7 +52,8 @@ class Answer:
     ``stage`` is ``start`` (the interpreter did not run), ``import``, ``parse``, ``resolve``, ``died`` (the process
     ended without an answer), ``timeout`` or ``done``. ``error`` is the name of the exception, ``message`` its text or
     the reason. ``explicit`` has the flag of each setting that was asked for, ``parsed`` what was asked, ``resolved``
-    what came out, ``steps`` which step of the engine decided. ``elsewhere``: it was asked for CUDA where no GPU is.
+    what came out, ``steps`` which step of the engine decided. ``spelled`` has, for each flag of the list, how the
+    engine's parser reads it. ``elsewhere``: it was asked for CUDA where no GPU is.
     """
 
     stage: str
@@ -59,6 +61,7 @@ class Answer:
     message: str = ""
     place: Place = Place()
     explicit: Mapping[str, str] = field(default_factory=dict)
+    spelled: Mapping[str, Spelling] = field(default_factory=dict)
     parsed: Mapping[str, object] = field(default_factory=dict)
     resolved: Mapping[str, object] = field(default_factory=dict)
     steps: Mapping[str, str] = field(default_factory=dict)
@@ -106,6 +109,7 @@ def ask(python: Path, args: Sequence[str], environment: Mapping[str, str], timeo
         message=answer.get("message", ""),
         place=Place(*(answer[part] for part in ("file", "line", "code", "function"))) if "file" in answer else Place(),
         explicit=answer["explicit"],
+        spelled={flag: Spelling(*read) for flag, read in answer["spelled"].items()},
         parsed=answer["parsed"],
         resolved=answer.get("resolved", {}),
         steps=answer.get("steps", {}),

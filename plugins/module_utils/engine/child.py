@@ -27,17 +27,20 @@ class Refused(Exception):
 
 
 class Watch:
-    """Sees what goes by while the engine resolves: the parsed values and the warnings."""
+    """Sees what goes by while the engine resolves: how flags are read, the parsed values and the warnings."""
 
     def __init__(self) -> None:
         self.parsed: dict[str, Any] = {}
         self.explicit: dict[str, str] = {}
+        self.spelled: dict[str, tuple[str, str]] = {}
         self.warnings: list[str] = []
 
     def install(self) -> None:
         parse_args, handle = argparse.ArgumentParser.parse_args, logging.Logger.handle
 
         def watched_parse(parser: Any, args: Any = None, namespace: Any = None) -> Any:
+            # First, since a list that is refused has spellings too.
+            self.spelled = spelled(parser, args)
             parsed = parse_args(parser, args, namespace)
             self.parsed = dict(vars(parsed))
             self.explicit = given(parser, args)
@@ -55,6 +58,20 @@ class Watch:
                 if action.dest in dests and long:
                     flags.setdefault(action.dest, own if own in long else long[0])
             return flags
+
+        def spelled(parser: Any, args: Any) -> dict[str, tuple[str, str]]:
+            """For each flag in the list the option string that it is taken for, and the name of its setting.
+
+            A flag that the parser does not know, or takes for none of several, stands for itself.
+            """
+            known = parser._option_string_actions
+            found: dict[str, tuple[str, str]] = {}
+            for word in args:
+                flag = word.partition("=")[0]
+                if flag.startswith("--"):
+                    options = [flag] if flag in known else [meant[1] for meant in parser._get_option_tuples(flag)]
+                    found[flag] = (options[0], known[options[0]].dest) if len(options) == 1 else (flag, flag)
+            return found
 
         def watched_handle(logger: logging.Logger, record: logging.LogRecord) -> None:
             if record.levelno >= logging.WARNING:
@@ -127,7 +144,7 @@ def judge(args: list[str]) -> dict[str, Any]:
         answer.update(stage="parse", error="argparse", message=str(error), **place(error))
     except (Exception, SystemExit) as error:
         answer.update(error=type(error).__name__, message=str(error), **place(error))
-    answer.update(parsed=watch.parsed, explicit=watch.explicit, warnings=watch.warnings)
+    answer.update(parsed=watch.parsed, explicit=watch.explicit, spelled=watch.spelled, warnings=watch.warnings)
     return answer
 
 

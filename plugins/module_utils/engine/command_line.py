@@ -96,23 +96,29 @@ def _systemd_word(word: str) -> str:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """An argument list read as flags and their values; of a flag given twice the last one counts, as in argparse."""
+    """An argument list read as flags and their values; of a flag given twice the last one counts, as in argparse.
+
+    ``given`` are the flags as they were written, in their order.
+    """
 
     values: Mapping[str, tuple[str, ...]]
+    given: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, words: Sequence[str], aliases: Mapping[str, str]) -> CommandLine:
         """Reads ``--flag value``, ``--flag=value`` and ``--flag a b``; ``aliases`` maps spellings to flags."""
         values: dict[str, tuple[str, ...]] = {}
+        given: list[str] = []
         flag = ""
         for word in words:
             if word.startswith("--"):
                 flag, equals, value = word.partition("=")
+                given.append(flag)
                 flag = aliases.get(flag, flag)
                 values[flag] = (value,) if equals else ()
             else:
                 values[flag] = (*values.get(flag, ()), word)
-        return cls(values)
+        return cls(values, tuple(given))
 
     def __contains__(self, flag: str) -> bool:
         return flag in self.values

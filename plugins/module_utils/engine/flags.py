@@ -11,7 +11,7 @@ have ends its start with argparse's "unrecognized arguments", exit status 2.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .releases import Span
@@ -50,6 +50,14 @@ class Flag:
     name: str
     span: Span
     instead: str
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a flag is read: the option string that it is taken for, and the setting which that, or an alias, sets."""
+
+    option: str
+    setting: str
 
 
 SPECULATIVE = tuple(
@@ -117,18 +125,22 @@ def is_speculative(name: str) -> bool:
     return re.search(r"speculative|(^--|-)spec(-|$)|eagle|^--uno-", name) is not None
 
 
-def aliases_in(words: Sequence[str], declared: Collection[str] = ()) -> dict[str, str]:
-    """Other spellings found in an argument list, each with the flag it stands for.
+def spelled_in(given: Sequence[str], declared: Mapping[str, str]) -> dict[str, Spelling]:
+    """How the engine's parser reads the flags of a list, as far as that is known.
 
-    Besides the declared aliases argparse takes any beginning of a flag that fits only one (``--speculative-algo``).
-    ``declared`` are the flags of the installed engine; without them only speculative flags are known.
+    Besides whole flags argparse takes any beginning that fits only one (``--speculative-algo``); what fits none or
+    several stands for itself. ``declared`` maps the flags of the installed engine to those whose aliases they are ("":
+    to none); without it only speculative flags and the aliases of the tables are known, others are left out.
     """
-    aliases = dict(ALIASES)
-    names = set(declared) or {flag.name for flag in SPECULATIVE}
-    for word in words:
-        given = word.partition("=")[0]
-        if given.startswith("--" if declared else "--speculative-") and given not in names and given not in aliases:
-            meant = [name for name in names if name.startswith(given)]
-            if len(meant) == 1:
-                aliases[given] = aliases.get(meant[0], meant[0])
-    return aliases
+    known = dict(declared) or dict.fromkeys((*ALIASES, *ALIASES.values(), *(flag.name for flag in SPECULATIVE)), "")
+    found: dict[str, Spelling] = {}
+    for flag in given:
+        options = [flag] if flag in known else []
+        if not options and (declared or flag.startswith("--speculative-")):
+            options = [name for name in known if name.startswith(flag)]
+        if len(options) == 1:
+            main = known[options[0]] or options[0]
+            found[flag] = Spelling(options[0], ALIASES.get(main, main))
+        elif declared:
+            found[flag] = Spelling(flag, flag)
+    return found

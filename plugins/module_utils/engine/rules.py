@@ -236,7 +236,7 @@ RULES: tuple[Rule, ...] = (
 
 def judge(situation: Situation) -> list[Check]:
     """The checks of all rules that apply; one that says so where a file brings settings that no rule sees."""
-    if f.CONFIG in situation.line:
+    if situation.settings_file:
         ask = Question("args.rules", "every setting is in the list", "SGLang server_args.py, prepare_server_args")
-        return [ask.skipped(f"{f.CONFIG} {situation.line.text(f.CONFIG)} brings settings that the rules do not see")]
+        return [ask.skipped(f"{f.CONFIG} {situation.settings_file} brings settings that the rules do not see")]
     return [check for check in (rule(situation) for rule in RULES) if check is not None]

@@ -56,6 +56,7 @@ class Situation:
 
     ``names`` has the variable in which the operator set each flag. ``engine`` is the installed engine, if all of its
     files that matter could be read; ``resolved`` what it made of the list, as far as that holds on the target.
+    ``spelled`` has how each flag of the list is read, without those of which that is not known.
     """
 
     line: CommandLine
@@ -65,6 +66,7 @@ class Situation:
     allow_adjusted: Collection[str]
     engine: EngineInfo | None = None
     resolved: Mapping[str, object] = field(default_factory=dict)
+    spelled: Mapping[str, f.Spelling] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -79,8 +81,11 @@ class Situation:
         """From the module's parameters; flags in ``allow_adjusted`` may be written with or without dashes in front."""
         allowed = tuple("--" + name.lstrip("-").replace("_", "-") for name in allow_adjusted)
         source = engine if engine and not engine.problems else None
-        line = CommandLine.read(words, f.aliases_in(words, source.flags if source else ()))
-        return cls(line, version, names or {}, environment or {}, allowed, source)
+        declared = {name: flag.alias_of for name, flag in source.flags.items()} if source else {}
+        spelled = f.spelled_in(CommandLine.read(words, {}).given, declared)
+        aliases = {flag: f.ALIASES.get(read.option, read.option) for flag, read in spelled.items()}
+        line = CommandLine.read(words, aliases)
+        return cls(line, version, names or {}, environment or {}, allowed, source, spelled=spelled)
 
     def named(self, flag: str) -> str:
         """The flag with the variable that sets it."""
@@ -102,6 +107,11 @@ class Situation:
         """The value of a text setting: as resolved where that is known, else as given."""
         value = self.resolved.get(flag[2:].replace("-", "_"), self.line.text(flag))
         return None if value is None else str(value)
+
+    @property
+    def settings_file(self) -> str | None:
+        """The file that brings more settings; the engine looks for its flag by the whole name (prepare_server_args)."""
+        return self.line.text(f.CONFIG) if f.CONFIG in self.line.given else None
 
     def missing_model(self, flag: str) -> bool:
         """Whether the model that a flag names has no config on this machine."""

@@ -167,7 +167,48 @@ def _absent(path: str | None) -> str:
     return f"there is no {path}/config.json on this machine"
 
 
+def _abbreviated(situation: Situation) -> Check | None:
+    """A flag that is no whole one: argparse takes it for the only one that begins so, without a word.
+
+    The next release may have a second one that begins so, and whatever looks a flag up by its name does not see it.
+    """
+    given = tuple(dict.fromkeys(situation.line.given))
+    short = {flag: read.option for flag, read in situation.spelled.items() if flag in given and flag != read.option}
+    source = "argparse, allow_abbrev; SGLang server_args.py, prepare_server_args (0.4.6 to 0.5.23)"
+    if short:
+        ask = Question("args.abbreviated", ", ".join(short.values()), source)
+        found = ", ".join(situation.named(flag) for flag in short)
+        whole = ", ".join(f"{option} instead of {situation.named(flag)}" for flag, option in short.items())
+        return ask.failed(f"{found}, which the engine completes without a word", f"write {whole}")
+    ask = Question("args.abbreviated", "flags by their whole names", source)
+    return ask.skipped(_unread(situation)) if _unread(situation) else ask.passed(f"all {len(given)}")
+
+
+def _twice(situation: Situation) -> Check | None:
+    """One setting by two flags, or by one flag twice: argparse takes the last one (no flag of SGLang's adds up)."""
+    by_setting: dict[str, list[str]] = {}
+    for flag in situation.line.given:
+        read = situation.spelled.get(flag)
+        by_setting.setdefault(read.setting if read else flag, []).append(flag)
+    source = "argparse; SGLang server_args.py, prepare_server_args (0.4.6 to 0.5.23)"
+    ask = Question("args.twice", "each setting once", source)
+    doubled = [flags for flags in by_setting.values() if len(flags) > 1]
+    if doubled:
+        found = ", ".join(" and ".join(situation.named(flag) for flag in flags) for flags in doubled)
+        fix = ", ".join(f"keep {situation.named(flags[0])} alone, with the value that is meant" for flags in doubled)
+        return ask.failed(f"{found}: the engine takes the last one without a word", fix)
+    return ask.skipped(_unread(situation)) if _unread(situation) else ask.passed(f"all {len(by_setting)}")
+
+
+def _unread(situation: Situation) -> str:
+    """Why it is not known how flags of the list are read, empty where it is."""
+    unknown = dict.fromkeys(flag for flag in situation.line.given if flag not in situation.spelled)
+    return f"the engine was not there to tell how it reads {', '.join(unknown)}" if unknown else ""
+
+
 TRAPS: tuple[Rule, ...] = (
+    _abbreviated,
+    _twice,
     _no_algorithm,
     _drafter_path,
     _eagle_algorithm,
@@ -179,6 +220,6 @@ TRAPS: tuple[Rule, ...] = (
 
 def judge(situation: Situation) -> list[Check]:
     """The checks of all traps that apply; none where a file brings settings (the rules say so)."""
-    if f.CONFIG in situation.line:
+    if situation.settings_file:
         return []
     return [check for check in (trap(situation) for trap in TRAPS) if check is not None]

@@ -15,14 +15,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from .. import unit
+from ..checks import FAIL
 from ..engine.command_line import CommandLine
 from ..files import write_whole
-from . import caches, changes, release
+from ..lxc.devices import NODE_PREFIX
+from . import caches, changes, nodes, release
 from .store import ENVIRONMENT, ROOT, Proof, Record, Store
 
 # In the unit's text: the release that it belongs to, and the variables of the kernel caches.
 RELEASE_TOKEN = "@release@"
 CACHES_TOKEN = "@caches@"
+# The groups of the device nodes. It stays in what is kept of a release: they are the machine's, and may change.
+GROUPS_TOKEN = "@groups@"
 # The engine carries its release in its environment, so that what runs can be told from what is on disk.
 VARIABLE = "GPUSERVE_RELEASE"
 _UNITS = Path("/etc/systemd/system")
@@ -39,11 +43,12 @@ class Places:
     releases: Path = ROOT
     units: Path = _UNITS
     caches: Path = caches.ROOT
+    nodes: str = NODE_PREFIX
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """``environment`` is the text of an environment file, ``unit`` the unit's with the two tokens in it.
+    """``environment`` is the text of an environment file, ``unit`` the unit's with the tokens in it.
 
     ``keys`` is the text of a configuration file of the engine's that holds its API keys, empty when it has none.
     """
@@ -172,7 +177,8 @@ def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: 
     """Make what is wanted the current release of the instance, on disk and for systemd.
 
     Raises:
-        ReleaseError: its gates failed before and ``retry`` is off, or another process has its port.
+        ReleaseError: its gates failed before and ``retry`` is off, another process has its port, or the engine's user
+            cannot be let at the device nodes.
         OSError: a file cannot be written.
     """
     store = Store(places.releases / instance)
@@ -189,14 +195,16 @@ def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: 
         _refuse_a_taken_port(Asked.of(wanted.args), state)
     kernels = caches.folder(places.caches, wanted.venv)
     variables = " ".join(f'"{name}={value}"' for name, value in caches.environment(kernels).items())
-    text = wanted.unit.replace(RELEASE_TOKEN, asked.release).replace(CACHES_TOKEN, variables)
-    restart, waits = _compare(places, store, instance, asked, wanted.environment, text, runs, state)
+    kept = wanted.unit.replace(RELEASE_TOKEN, asked.release).replace(CACHES_TOKEN, variables)
+    found = _nodes(places)
+    text = _for_this_machine(kept, found)
+    restart, waits = _compare(places, store, instance, asked, wanted.environment, kept, found, runs, state)
     installed = _installed(places, instance)
-    differs = store.differs(asked, text, wanted.environment, wanted.keys)
+    differs = store.differs(asked, kept, wanted.environment, wanted.keys)
     changed = differs or store.current != asked.release or installed != text
     if not only_look:
         if differs:
-            store.write(asked, text, wanted.environment, wanted.keys)
+            store.write(asked, kept, wanted.environment, wanted.keys)
         _take(places, store, instance, asked.release, text, state)
         if restart or runs is None:
             unit.forget_failures(unit_name(instance))
@@ -231,6 +239,18 @@ def remember(instance: Store, release_name: str, proof: Proof, keep: int, runnin
         instance.prune(keep, (instance.current, running, earlier.release if earlier else None))
 
 
+def _nodes(places: Places) -> list[nodes.Node]:
+    found = nodes.look(places.nodes)
+    judged = nodes.check(found)
+    if judged is not None and judged.status == FAIL:
+        raise ReleaseError(f"{judged.actual}; on this machine run {judged.fix}. Nothing was changed")
+    return found
+
+
+def _for_this_machine(kept: str, found: Sequence[nodes.Node]) -> str:
+    return kept.replace(GROUPS_TOKEN, " ".join(nodes.groups(found)))
+
+
 def _refuse_a_taken_port(asked: Asked, state: unit.UnitState | None) -> None:
     """The engine would find out when it has loaded everything."""
     port = urlsplit(asked.url).port
@@ -248,7 +268,8 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
     """Make an earlier release the current one: the named one, or the one whose gates passed last.
 
     Raises:
-        ReleaseError: there is none, or what it was made from is no longer there.
+        ReleaseError: there is none, what it was made from is no longer there, or the engine's user cannot be let at the
+            device nodes.
         OSError: a file cannot be written.
     """
     store = Store(places.releases / instance)
@@ -266,7 +287,7 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
             f"release {chosen.release} cannot be taken again: {named} is no longer what it was made from; run the main "
             f"playbook with the variables of that release"
         )
-    text = store.unit(chosen.release)
+    text = _for_this_machine(store.unit(chosen.release), _nodes(places))
     runs, state = running(instance)
     installed = _installed(places, instance)
     changed = store.current != chosen.release or installed != text
@@ -334,7 +355,8 @@ def _compare(
     instance: str,
     asked: Record,
     environment: str,
-    text: str,
+    kept: str,
+    found: Sequence[nodes.Node],
     runs: str | None,
     state: unit.UnitState | None,
 ) -> tuple[list[str], list[str]]:
@@ -348,11 +370,19 @@ def _compare(
     waits = [change.told for change in told if not change.restarts]
     # An edit by hand counts if the engine was started after it.
     file = places.units / unit_name(instance)
-    installed, kept = _installed(places, instance), store.unit(store.current or runs)
-    if installed and _start_lines(installed) != _start_lines(kept):
+    installed = _installed(places, instance)
+    if installed and _start_lines(installed) != _start_lines(store.unit(store.current or runs)):
         (restart if _older(file, state) else waits).append("the unit was edited by hand")
-    elif runs == asked.release and text != store.unit(runs):
+    elif runs == asked.release and kept != store.unit(runs):
         waits.append("what the unit says of limits and order")
+    has = unit.groups(state.main_pid)
+    lacking = {group: gid for group, gid in nodes.groups(found).items() if gid not in has}
+    for group, gid in lacking.items():
+        owned = ", ".join(node.path for node in found if node.by_group and node.gid == gid)
+        restart.append(f"the engine is not in the group {group}, which owns {owned}")
+    before, after = _groups_line(installed), _groups_line(_for_this_machine(kept, found))
+    if before != after and not lacking:
+        waits.append(f"the groups of the device nodes: {before or 'none'} -> {after or 'none'}")
     variables = store.path(runs) / ENVIRONMENT
     if runs == asked.release and store.environment_differs(runs, environment) and _older(variables, state):
         restart.append("the environment's file was edited by hand")
@@ -360,9 +390,15 @@ def _compare(
 
 
 def _start_lines(text: str) -> list[str]:
-    """What decides how the engine is started."""
-    names = r"(Exec\w+|Environment\w*|User|Group|SupplementaryGroups|WorkingDirectory|LoadCredential)="
+    """What decides how the engine is started; of the groups the running engine itself tells."""
+    names = r"(Exec\w+|Environment\w*|User|Group|WorkingDirectory|LoadCredential)="
     return [line for line in text.splitlines() if re.match(names, line)]
+
+
+def _groups_line(text: str) -> str:
+    """What a unit says of groups, empty where it says nothing."""
+    found = re.search(r"^SupplementaryGroups=(.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else ""
 
 
 def _older(path: Path, state: unit.UnitState) -> bool:

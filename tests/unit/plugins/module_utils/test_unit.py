@@ -119,6 +119,11 @@ def test_the_name_of_a_process() -> None:
     assert unit.command(2**30) == ""
 
 
+def test_the_groups_of_a_process() -> None:
+    assert unit.groups(os.getpid()) == {os.getegid(), *os.getgroups()}
+    assert unit.groups(2**30) == set()
+
+
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 def test_who_listens(family: socket.AddressFamily) -> None:
     if family == socket.AF_INET6 and not Path("/proc/net/if_inet6").exists():

@@ -16,7 +16,7 @@ RIGHT = ["--model-path", "/m", "--speculative-algorithm", "EAGLE3", "--speculati
 def test_right_list_without_a_venv_says_what_was_not_judged(tmp_path: Path) -> None:
     result = run("sglang_args", args=RIGHT, venv=str(tmp_path), version="0.5.20")
     assert (result["valid"], result["changed"], result["resolved"], result["adjusted"]) == (True, False, {}, [])
-    assert result["summary"] == "SGLang arguments: 4 passed, 2 not checked"
+    assert result["summary"] == "SGLang arguments: 6 passed, 2 not checked"
     engine = result["checks"][0]  # type: ignore[index]
     assert (engine["id"], engine["status"]) == ("args.engine", "skipped")
     assert f"{tmp_path} is no virtual environment" in engine["actual"]

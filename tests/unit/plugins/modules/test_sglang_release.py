@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
-from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, store
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, nodes, store
 from ansible_collections.gpuserve.sglang.plugins.modules import sglang_release, sglang_release_info
 
 from tests.fixtures.modules import in_process
@@ -25,7 +26,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setenv("PATH", f"{systemd.binaries}:/usr/bin:/bin")
     root = tmp_path / "etc"
     monkeypatch.setattr(store, "ROOT", root)
-    monkeypatch.setattr(deploy, "Places", lambda: deploy_places(root, tmp_path / "units", tmp_path / "cache"))
+    places = deploy.Places(root, tmp_path / "units", tmp_path / "cache", str(tmp_path / "dev" / "nvidia"))
+    monkeypatch.setattr(deploy, "Places", lambda: places)
     engine, model = tmp_path / "engine", tmp_path / "model"
     engine.mkdir()
     model.mkdir()
@@ -39,9 +41,6 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "venv": str(engine),
         "models": [str(model)],
     }
-
-
-deploy_places = deploy.Places
 
 
 def take(capsys: pytest.CaptureFixture[str], asked: dict[str, Any], **other: object) -> dict[str, Any]:
@@ -74,6 +73,20 @@ def test_from_first_deploy_to_rollback(capsys: pytest.CaptureFixture[str], asked
     shown = {one["release"]: (one["proven"], one["told"], one["current"]) for one in told["releases"]}
     assert shown == {first["release"]: (True, "6 passed", True), second["release"]: (False, "1.00", False)}
     assert "known_good" not in told
+
+
+def test_device_nodes_are_judged_and_give_their_groups(
+    capsys: pytest.CaptureFixture[str], asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert look(capsys, asked)["checks"] == []
+    node = nodes.Node("/dev/nvidia0", 0o660, 104, "render")
+    monkeypatch.setattr(nodes, "look", lambda prefix: [node])
+    (check,) = look(capsys, asked)["checks"]
+    assert (check["id"], check["status"]) == ("service.nodes", "pass")
+    assert take(capsys, asked, unit="SupplementaryGroups=@groups@\n")["diff"]["after"] == "SupplementaryGroups=render\n"
+    monkeypatch.setattr(nodes, "look", lambda prefix: [replace(node, group="")])
+    assert look(capsys, asked)["checks"][0]["status"] == "fail"
+    assert "groupadd --gid 104 nvidia" in take(capsys, asked)["msg"]
 
 
 def test_a_model_from_elsewhere_is_never_known_good(

@@ -23,6 +23,7 @@ class Cli:
     def add_cli_args(parser):
         parser.add_argument("--model-path", required=True)
         parser.add_argument("--device", default=None)
+        parser.add_argument("--config", default=None)
         parser.add_argument("--verbose", action="store_true")
         parser.add_argument("--tensor-parallel-size", "--tp-size", type=int, default=1)
         parser.add_argument("--attention-backend", default=None)

@@ -52,6 +52,7 @@ def test_a_right_list(venv: Path) -> None:
     assert found.valid
     assert ids(found, "pass") == {
         *("engine", "adjusted", "flags", "algorithm", "three_numbers", "chain_length", "drafter_path"),
+        *("abbreviated", "twice"),
     }
     assert found.resolved["speculative_num_draft_tokens"] == 4
     assert (found.adjusted, found.not_binding) == ([], [])
@@ -139,6 +140,41 @@ def test_the_parser_s_refusal_names_flag_and_variable(venv: Path) -> None:
 def test_a_value_too_many_names_the_flag_before_it(venv: Path) -> None:
     engine = check_of(put(venv, "--model-path org/model --device cpu --verbose yes"), "engine")
     assert (engine.actual, engine.fix) == ("unrecognized arguments: yes", "change or remove --verbose")
+
+
+def test_the_parser_tells_what_it_takes_for_another_flag(venv: Path) -> None:
+    found = put(venv, "--model-path org/model --device cpu --tensor 2 --speculative-num-st=3")
+    # The engine takes them, and what else is asked sees them as whole ones.
+    assert check_of(found, "engine").status == "pass"
+    assert found.resolved["speculative_num_steps"] == 3
+    check = check_of(found, "abbreviated")
+    assert (check.status, check.expected) == ("fail", "--tensor-parallel-size, --speculative-num-steps")
+    assert check.actual == "--tensor, --speculative-num-st, which the engine completes without a word"
+
+
+def test_a_flag_that_only_the_parser_knows_is_no_abbreviation(tmp_path: Path) -> None:
+    """What a plugin adds is not in the source that is read."""
+    venv = make_engine(tmp_path / "venv", "0.9.0")
+    plugin = venv / "lib/python3.12/site-packages/sglang/srt/plugins/__init__.py"
+    server_args = venv / "lib/python3.12/site-packages/sglang/srt/server_args.py"
+    plugin.write_text(
+        "def load_plugins():\n    pass\n\n\ndef add(parser):\n    parser.add_argument('--speculative-num-st')\n"
+    )
+    text = server_args.read_text().replace(
+        "    raw = parser.parse_args",
+        "    from sglang.srt.plugins import add\n    add(parser)\n    raw = parser.parse_args",
+    )
+    server_args.write_text(text)
+    found = put(venv, "--model-path org/model --device cpu --speculative-num-st 3")
+    assert (check_of(found, "engine").status, check_of(found, "abbreviated").status) == ("pass", "pass")
+
+
+def test_a_setting_by_two_spellings(venv: Path) -> None:
+    found = put(venv, "--model-path org/model --device cpu --tp-size 8 --tensor-parallel-size 4")
+    assert found.resolved["tp_size"] == 4
+    assert check_of(found, "twice").actual == (
+        "--tp-size and --tensor-parallel-size: the engine takes the last one without a word"
+    )
 
 
 def test_unknown_algorithm(venv: Path) -> None:

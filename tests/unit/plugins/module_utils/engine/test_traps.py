@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import Check
 from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.situation import Situation, model_facts
+from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.source import EngineInfo, read_engine
 from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.traps import judge
 from ansible_collections.gpuserve.sglang.plugins.module_utils.engine.versions import parse_version
+
+from tests.unit.plugins.module_utils.engine.fake_engine import make_engine
 
 LLAMA = {"architectures": ["LlamaForCausalLM"]}
 KIMI = {"architectures": ["KimiK25ForConditionalGeneration"], "text_config": {"kv_lora_rank": 512}}
@@ -54,9 +57,83 @@ def checks_of(
 def test_a_right_pair_passes(models: Path) -> None:
     found = checks_of(models, "--speculative-algorithm EAGLE3")
     assert {name: check.status for name, check in found.items()} == {
+        "abbreviated": "pass",
+        "twice": "pass",
         "drafter_path": "pass",
         "drafter_algorithm": "pass",
     }
+
+
+NAMES = {
+    "--tp-size": "sglang_server_tp_size",
+    "--tp": "sglang_server_extra_args.tp",
+    "--speculative-num-step": "sglang_server_extra_args.speculative_num_step",
+}
+
+
+def spelling(words: str, engine: EngineInfo | None) -> dict[str, Check]:
+    return {check.id: check for check in judge(Situation.of(words.split(), None, NAMES, engine=engine))}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> EngineInfo:
+    return read_engine(make_engine(tmp_path / "venv") / "lib" / "python3.12" / "site-packages")
+
+
+def test_an_abbreviated_flag_is_named_with_its_variable_and_its_whole_name(engine: EngineInfo) -> None:
+    check = spelling("--model-path /m --speculative-num-step 3 --tp=4", engine)["args.abbreviated"]
+    assert (check.status, check.expected) == ("fail", "--speculative-num-steps, --tp-size")
+    assert check.fix == (
+        "write --speculative-num-steps instead of "
+        "--speculative-num-step (sglang_server_extra_args.speculative_num_step), "
+        "--tp-size instead of --tp (sglang_server_extra_args.tp)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "known", "status"),
+    [
+        ("--model-path /m --tp-size=8 --tensor-parallel-size 8", True, "pass"),
+        ("--model-path /m --verb", True, "fail"),
+        # argparse refuses what begins several flags or none.
+        ("--model-path /m --speculative-num 3 --nonsense", True, "pass"),
+        # Without an engine only speculative flags are known.
+        ("--model-path /m --speculative-num-step 3", False, "fail"),
+        ("--model /m --tensor-parallel-size 8 --speculative-num-steps 3", False, "pass"),
+        ("--model-path /m --mem-fraction 0.8", False, "skipped"),
+    ],
+)
+def test_abbreviations(engine: EngineInfo, words: str, known: bool, status: str) -> None:
+    assert spelling(words, engine if known else None)["args.abbreviated"].status == status
+
+
+def test_a_setting_given_by_two_flags_names_both(engine: EngineInfo) -> None:
+    check = spelling("--model-path /m --tp-size 8 --tp 4", engine)["args.twice"]
+    assert check.status == "fail"
+    assert check.actual.startswith("--tp-size (sglang_server_tp_size) and --tp (sglang_server_extra_args.tp): ")
+    assert check.fix == "keep --tp-size (sglang_server_tp_size) alone, with the value that is meant"
+
+
+@pytest.mark.parametrize(
+    ("words", "known", "status"),
+    [
+        ("--model-path /m --tp-size 8", True, "pass"),
+        ("--model-path /m --model-path /n", True, "fail"),
+        ("--model-path /m --tensor-parallel-size 8 --tp-size 8", True, "fail"),
+        ("--model /m --model-path /m", False, "fail"),
+        ("--model-path /m --port 1 --port 2", False, "fail"),
+        ("--model-path /m --speculative-num-steps 3", False, "pass"),
+        ("--model-path /m --port 1", False, "skipped"),
+    ],
+)
+def test_settings_given_twice(engine: EngineInfo, words: str, known: bool, status: str) -> None:
+    assert spelling(words, engine if known else None)["args.twice"].status == status
+
+
+def test_what_was_not_read_is_named(models: Path) -> None:
+    found = checks_of(models, "--speculative-algorithm EAGLE3 --mem-fraction 0.8 --port 1")
+    why = "the engine was not there to tell how it reads --mem-fraction, --port"
+    assert [found[name].actual for name in ("abbreviated", "twice")] == [why, why]
 
 
 def test_numbers_without_an_algorithm(models: Path) -> None:
@@ -80,6 +157,11 @@ def test_drafter_path(words: str, status: str) -> None:
 
 def test_a_settings_file_hides_what_traps_look_for() -> None:
     assert judge(Situation.of(["--config", "/x.yml", "--speculative-algorithm", "EAGLE3"], None)) == []
+
+
+def test_the_engine_reads_no_settings_file_by_an_abbreviated_flag(engine: EngineInfo) -> None:
+    check = spelling("--model-path /m --conf /x.yml", engine)["args.abbreviated"]
+    assert (check.status, check.expected) == ("fail", "--config")
 
 
 @pytest.mark.parametrize(

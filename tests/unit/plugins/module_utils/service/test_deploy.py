@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils import unit
 from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
-from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, nodes
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service.nodes import Node
 from ansible_collections.gpuserve.sglang.plugins.module_utils.service.store import Proof, Store
 
 from tests.fixtures.systemd import Systemd
@@ -19,6 +20,7 @@ from tests.fixtures.systemd import Systemd
 UNIT = """[Service]
 Environment=GPUSERVE_RELEASE=@release@
 Environment=@caches@
+SupplementaryGroups=@groups@
 ExecStart=/opt/engine
 LimitNOFILE=1024
 """
@@ -29,7 +31,11 @@ class Host:
     """A host with a systemd that tells what ``runs`` and ``dies`` said last."""
 
     def __init__(self, root: Path, systemd: Systemd, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.places = deploy.Places(root / "etc", root / "units", root / "cache")
+        self.places = deploy.Places(root / "etc", root / "units", root / "cache", str(root / "dev" / "nvidia"))
+        self.nodes: list[Node] = []
+        self.groups: set[int] = set()
+        monkeypatch.setattr(nodes, "look", lambda prefix: self.nodes if prefix == self.places.nodes else [])
+        monkeypatch.setattr(unit, "groups", lambda pid: self.groups if pid == 77 else set())
         self.engine = root / "engine"
         self.engine.mkdir()
         state.write_record(self.engine, state.Record("k", "3.11", {"sglang": "0.5.20"}))
@@ -210,6 +216,62 @@ def test_an_environment_edited_by_hand_before_the_start(host: Host) -> None:
     told = host.hold(host.wanted())
     assert told.restart == ["the environment's file was edited by hand"]
     assert file.read_text() == "A=1\n"
+
+
+GPU = Node("/dev/nvidia0", 0o660, 104, "render")
+
+
+def test_the_unit_gets_the_groups_of_the_device_nodes(host: Host) -> None:
+    host.nodes = [GPU, Node("/dev/nvidiactl", 0o660, 44, "video"), Node("/dev/nvidia-uvm", 0o666, 45, "other")]
+    host.groups = {104, 44}
+    host.serve()
+    assert "SupplementaryGroups=render video\n" in host.unit.read_text()
+    told = host.hold(host.wanted())
+    assert (told.changed, told.restart, told.waits) == (False, [], [])
+
+
+def test_without_nodes_it_gets_none(host: Host) -> None:
+    host.hold(host.wanted())
+    assert "SupplementaryGroups=\n" in host.unit.read_text()
+
+
+def test_another_group_of_a_node_takes_a_restart(host: Host) -> None:
+    release = host.serve()
+    host.nodes = [GPU]
+    why = ["the engine is not in the group render, which owns /dev/nvidia0"]
+    told = host.hold(host.wanted())
+    assert (told.changed, told.release, told.restart, told.waits) == (True, release, why, [])
+    # Until it has one, as where nothing may be restarted.
+    again = host.hold(host.wanted())
+    assert (again.changed, again.restart) == (False, why)
+    host.groups = {104}
+    assert host.hold(host.wanted()).restart == []
+
+
+def test_a_group_that_is_no_longer_needed_waits(host: Host) -> None:
+    host.nodes, host.groups = [GPU], {104}
+    host.serve()
+    host.nodes = []
+    told = host.hold(host.wanted())
+    assert (told.changed, told.restart) == (True, [])
+    assert told.waits == ["the groups of the device nodes: render -> none"]
+    assert "SupplementaryGroups=\n" in host.unit.read_text()
+
+
+def test_an_earlier_release_gets_the_groups_of_today(host: Host) -> None:
+    first = host.serve()
+    host.serve("--context-length", "1024")
+    host.nodes = [GPU]
+    deploy.go_back(host.places, "main", first, only_look=False)
+    assert "SupplementaryGroups=render\n" in host.unit.read_text()
+
+
+def test_a_group_without_a_name_is_refused_before_anything_is_written(host: Host) -> None:
+    host.nodes = [replace(GPU, gid=4242, group="")]
+    with pytest.raises(deploy.ReleaseError, match=r"/dev/nvidia0 \(group 4242, .* run groupadd --gid 4242 nvidia"):
+        host.hold(host.wanted())
+    assert not host.unit.exists()
+    assert not host.places.releases.exists()
 
 
 def test_what_failed_its_gates_is_not_started_again(host: Host) -> None:
