@@ -56,6 +56,10 @@ REFUSALS = {
         {"sglang_server_speculative_algorithm": "EAGEL3"},
         ["sglang_server_speculative_algorithm", "EAGEL3", "EAGLE3"],
     ),
+    "a flag that the engine would take for another one's abbreviation": (
+        {"sglang_server_extra_args": {"device": "cpu", "mem_frac": 0.5}},
+        ["[args.abbreviated]", "sglang_server_extra_args.mem_frac", "--mem-fraction-static"],
+    ),
     "a container that Proxmox does not have": (
         {"lxc_gpu_containers": [{"vmid": 999, "gpus": "all"}]},
         ["lxc_gpu_containers", "999", "200"],
