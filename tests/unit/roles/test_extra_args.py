@@ -51,3 +51,11 @@ def test_messages_name_the_variable_that_gives_a_flag() -> None:
     assert names["--tp-size"] == "sglang_server_tp_size"
     assert names["--port"] == "sglang_server_instances[main].port"
     assert names["--log-level"] == "sglang_server_instances[main].extra_args.log-level"
+
+
+def test_their_order_makes_no_other_release() -> None:
+    first, second = (
+        {"dtype": "float32", "attention-backend": "triton"},
+        {"attention_backend": "triton", "dtype": "float32"},
+    )
+    assert shown(first)["argv"] == shown(second)["argv"]
