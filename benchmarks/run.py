@@ -4,8 +4,9 @@
 """What a run of the main playbook costs when there is nothing to do, on the running sandbox.
 
 Against `ansible all -m ping` and `ansible all -m setup` on the same inventory, in turns; of several the fastest counts.
-Then the tasks that take longest, and the same run for 16 hosts: the inventory names the one container 16 times, and the
-one Proxmox host once, so that Ansible works for 16 while their processors are this machine's.
+Then the tasks that take longest; what the main playbook adds to the start of an engine that was stopped; and the run
+with nothing to do for 16 hosts: the inventory names the one container 16 times, and the one Proxmox host once, so that
+Ansible works for 16 while their processors are this machine's.
 
 Run it with the checkout's own Python while a sandbox is up (make sandbox): make bench-run
 """
@@ -23,6 +24,21 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+UNIT = "sglang@main.service"
+# In the container: how long the engine takes from its start to its first answer that it is healthy.
+BARE_START = f"""
+import subprocess, time, urllib.request
+subprocess.run(["systemctl", "stop", "{UNIT}"], check=True)
+begun = time.monotonic()
+subprocess.run(["systemctl", "start", "{UNIT}"], check=True)
+while True:
+    try:
+        urllib.request.urlopen("http://127.0.0.1:30000/health", timeout=30)
+        break
+    except OSError:
+        time.sleep(0.1)
+print("seconds", time.monotonic() - begun)
+"""
 PLAYBOOK = "playbooks/k26_eagle3.yml"
 INVENTORY = "inventories/sandbox"
 
@@ -50,6 +66,21 @@ def nothing_to_do(said: str) -> None:
     """A run that changed something measures something else."""
     if set(re.findall(r"changed=(\d+)", said)) != {"0"}:
         sys.exit(f"that run changed something; run the main playbook once before:\n{said[-3000:]}")
+
+
+def in_container(*argv: str) -> str:
+    """What a command in the container said."""
+    module = ("-m", "ansible.builtin.command", "-a", json.dumps({"argv": argv}))
+    return run("ansible", "sglang", "-i", INVENTORY, *module)[2]
+
+
+def recovery(job: tuple[str, ...]) -> tuple[float, float]:
+    """The seconds of a bare start of the engine, and of a run of the main playbook that finds it stopped."""
+    told = re.search(r"seconds ([\d.]+)", in_container("python3", "-c", BARE_START))
+    if told is None:
+        sys.exit("the engine's start could not be timed")
+    in_container("systemctl", "stop", UNIT)
+    return float(told[1]), run(*job)[0]
 
 
 def many(folder: Path, count: int) -> Path:
@@ -92,6 +123,10 @@ def main() -> None:
     print("\nThe tasks that take longest:")
     for line in re.findall(r"^(.+? -+ +[\d.]+s)$", profile, re.MULTILINE)[:12]:
         print(f"  {line}")
+    pairs = [recovery(commands["main playbook, nothing to do"]) for _ in range(options.runs)]
+    bare, recovered = (min(figures) for figures in zip(*pairs))
+    print(f"\nbare start of the engine {bare:.1f} s, main playbook that finds it stopped {recovered:.1f} s")
+    print(f"what the playbook adds: {recovered - bare:.1f} s")
     if options.hosts:
         with tempfile.TemporaryDirectory() as folder:
             inventory = str(many(Path(folder), options.hosts))

@@ -114,7 +114,7 @@ class Outcome:
     @property
     def settled(self) -> bool:
         """Nothing is left to do but to ask what runs whether it still does what it did."""
-        serves = self.running == self.release and not self.restart
+        serves = bool(self.running) and not self.restart
         proven = self.proof is not None and self.proof.passed
         return serves and proven and self.enabled and _has_its_user(self.after)
 

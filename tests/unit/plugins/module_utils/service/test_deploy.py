@@ -118,6 +118,14 @@ def test_what_serves_and_was_proven_is_settled(host: Host) -> None:
     assert not host.hold(host.wanted()).settled
 
 
+def test_a_change_that_can_wait_leaves_nothing_to_do_once_its_gates_passed(host: Host) -> None:
+    release = host.serve()
+    waits = host.hold(host.wanted("--log-level", "warning"))
+    assert not waits.settled
+    deploy.remember(host.store, waits.release, Proof(True, time.time(), "6 passed"), 5, release)
+    assert host.hold(host.wanted("--log-level", "warning")).settled
+
+
 def test_the_caches_are_told_where_a_start_is_ahead(host: Host) -> None:
     first = host.hold(host.wanted())
     assert first.warmth is not None
