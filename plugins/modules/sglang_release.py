@@ -129,8 +129,8 @@ proven:
   type: bool
 settled:
   description:
-    - Whether the engine runs as this release wants it, whose gates passed, its unit is enabled and its user is there, so
-      that nothing is left to do but to ask what runs.
+    - Whether the engine runs as this release wants it, whose gates passed, and its unit is enabled and its user there,
+      so that nothing is left to do but to ask what runs.
   returned: for V(current) and V(back)
   type: bool
 caches:

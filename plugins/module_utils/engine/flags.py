@@ -43,6 +43,12 @@ ALIASES: Mapping[str, str] = {
 }
 
 
+def setting(name: str) -> str:
+    """What a flag's name sets, with underscores; ``speculative-draft-model`` is another spelling of one."""
+    flag = f"--{name.replace('_', '-')}"
+    return ALIASES.get(flag, flag)[2:].replace("-", "_")
+
+
 @dataclass(frozen=True)
 class Flag:
     """One flag: the releases that have it, and what does its work elsewhere."""

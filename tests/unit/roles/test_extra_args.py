@@ -37,6 +37,8 @@ def shown(given: dict[str, object]) -> dict[str, Any]:
     ("given", "replaced"),
     [
         ({"dtype": "float32", "trust-remote-code": True}, []),
+        # Nothing else of the role would see this drafter.
+        ({"speculative-draft-model": "/srv/models/drafter"}, ["speculative_draft_model_path"]),
         ({"tp-size": 4, "dtype": "float32"}, ["tp_size"]),
         ({"attention-backend": "triton", "attention_backend": "fa3"}, ["attention_backend"]),
     ],
