@@ -12,14 +12,12 @@ from pathlib import Path
 from ..checks import FAIL, PASS, WARN, Check, failing
 from . import rules, traps, verdict
 from .asking import Answer, ask
+from .flags import SECRET
 from .packages import EngineMissingError, site_packages_of
 from .releases import is_covered
 from .situation import Situation
 from .source import EngineInfo, read_engine
 from .versions import Version, parse_version
-
-# Their values are never told: API keys and the password of a TLS key.
-SECRET = ("--api-key", "--admin-api-key", "--ssl-keyfile-password")
 
 
 @dataclass(frozen=True)

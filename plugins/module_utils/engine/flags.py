@@ -33,6 +33,8 @@ ATTENTION = "--attention-backend"
 PREFILL_ATTENTION = "--prefill-attention-backend"
 DECODE_ATTENTION = "--decode-attention-backend"
 PAGE_SIZE = "--page-size"
+# Their values are never told: API keys and the password of a TLS key.
+SECRET = ("--api-key", "--admin-api-key", "--ssl-keyfile-password")
 
 # Other spellings that the engine's parser takes for the same setting.
 ALIASES: Mapping[str, str] = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..engine.arguments import SECRET
 from ..engine.command_line import CommandLine
+from ..engine.flags import SECRET
 from .store import Record
 
 # They decide what the server writes to its log and nothing else (sglang/srt/server_args.py, group "Logging", 0.4.6 to
