@@ -19,6 +19,8 @@ MAIN = "sglang@main.service"
 ENGINE = "/opt/sglang/engine-0.5.20/bin/python"
 RANDOM = "/srv/models/tiny-eagle3-random"
 KEY = "sesame-0123456789"
+# The right pair has 1.97. One that lacks weights computes with whatever its memory held, and is sometimes lucky.
+HALFWAY = {"sglang_server_accept_length_floor": 1.5}
 
 # Argument: a drafter. Beside it appears one of the same shape that never learned anything.
 SCRAMBLE = """
@@ -179,10 +181,10 @@ def test_a_killed_scheduler_is_replaced(host):
 
 def test_the_wrong_algorithm_is_caught_by_its_accept_length(host):
     """It starts, it answers, its text is right: the accept length alone tells."""
-    wrong = {"sglang_server_context_length": 1024, "sglang_server_speculative_algorithm": "EAGLE"}
+    wrong = {**HALFWAY, "sglang_server_context_length": 1024, "sglang_server_speculative_algorithm": "EAGLE"}
     status, output = serve(**wrong)
     assert status != 0
-    assert re.search(r"\[speculation.accept_length\] expected at least 1.30; found 1\.\d\d", output), output
+    assert re.search(r"\[speculation.accept_length\] expected at least 1.50; found 1\.\d\d", output), output
     assert re.search(r"serves again \(.*\)\. There was no answer for about \d+ s", output)
     assert ask(host) == "200 8"
     # The next try is refused before anything is stopped.
@@ -195,9 +197,11 @@ def test_the_wrong_algorithm_is_caught_by_its_accept_length(host):
 
 def test_a_drafter_that_learned_nothing_is_caught(host):
     host.check_output("%s -c %s /srv/models/tiny-eagle3 %s", ENGINE, SCRAMBLE, RANDOM)
-    status, output = serve(sglang_server_context_length=1024, sglang_server_speculative_draft_model_path=RANDOM)
+    status, output = serve(
+        **HALFWAY, sglang_server_context_length=1024, sglang_server_speculative_draft_model_path=RANDOM
+    )
     assert status != 0
-    assert re.search(r"expected at least 1.30; found 1\.0\d", output), output
+    assert re.search(r"expected at least 1.50; found 1\.\d\d", output), output
     assert "serves again" in output
     assert ask(host) == "200 8"
 
