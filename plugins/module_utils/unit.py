@@ -93,8 +93,8 @@ def state(unit: str) -> UnitState:
     values = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
     if "ActiveState" not in values:
         raise UnitError(f"systemd tells nothing of the unit {unit}; see what systemctl status {unit} says")
-    if values.get("LoadState") == "not-found":
-        # Else it would read as a unit that ended without an error.
+    if values.get("LoadState") == "not-found" and values["ActiveState"] in ("inactive", "failed"):
+        # Else it would read as a unit that ended without an error. One whose file is gone while it runs is told as it is.
         raise UnitError(f"there is no unit {unit}; install it first (role sglang_server)")
     restarts = values.get("NRestarts", "")
     return UnitState(
