@@ -1,0 +1,83 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engine's venv and the packages of the distribution."""
+
+from __future__ import annotations
+
+from tests.faults.matrix import host
+from tests.faults.matrix.faults import Fault
+from tests.faults.matrix.host import CT, UNIT, VENV, Run
+
+# The pip that fills the venv, found by its command line.
+PIP = f"^{VENV}/bin/python.* install "
+PLACE = "/opt/sglang"
+# As apt and dpkg do, for as long as a test may take.
+HOLD = """
+import fcntl, time
+lock = open("/var/lib/dpkg/lock-frontend", "w")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+time.sleep(900)
+"""
+
+
+def lose_python() -> None:
+    CT.check_output(f"rm {VENV}/bin/python*")
+    CT.run(f"systemctl restart {UNIT}")
+
+
+def kill_pip() -> Run:
+    CT.check_output(f"systemctl stop {UNIT} && rm -r {VENV}")
+    with host.playing() as ended:
+        host.wait("pip installs", f"pgrep -f '{PIP}' && test -e {VENV}/lib/python3*/site-packages/torch")
+        CT.check_output(f"pkill -KILL -f '{PIP}'")
+    return ended[0]
+
+
+def fill_the_disk_of_pip() -> Run:
+    CT.check_output(f"systemctl stop {UNIT} && mount -t tmpfs -o size=4g tmpfs {PLACE}")
+    with host.playing() as ended:
+        host.wait("pip installs", f"test -e {VENV}/lib/python3*/site-packages/torch")
+        resize(PLACE)
+    return ended[0]
+
+
+def resize(place: str, size: str = "") -> None:
+    """Give a file system in memory another size: what it holds now, where none is named."""
+    now = f"$(( $(df --output=used -B4096 {place} | tail -1) * 4096 + 4096 ))"
+    CT.check_output(f"mount -o remount,size={size or now} {place}")
+
+
+def hold_apt_s_lock() -> None:
+    CT.check_output("dpkg --purge --force-depends g++")
+    CT.check_output("systemd-run --unit=upgrades python3 -c %s", HOLD)
+
+
+def leave_memory() -> None:
+    CT.check_output(f"systemctl stop {UNIT} && umount {PLACE} && systemctl start {UNIT}")
+    whole = host.run()
+    assert whole.status == 0, whole.output
+
+
+FAULTS = (
+    Fault("python-gone", "The venv's Python is gone, and the engine was restarted.", lose_python, r"it has no Python"),
+    Fault("pip-killed", "pip is killed while it fills the venv.", kill_pip, r"was killed by signal 9"),
+    Fault(
+        "disk-full-install",
+        "The disk runs full while pip fills the venv.",
+        fill_the_disk_of_pip,
+        r"the disk is full; free some space and run again",
+        refused=r"free some space",
+        mend=lambda: resize(PLACE, "4g"),
+        mended="frees some space",
+        tidy=leave_memory,
+    ),
+    Fault(
+        "apt-lock",
+        "A package is gone, and another process holds apt's lock.",
+        hold_apt_s_lock,
+        r"xx",
+        refused=r"lock",
+        mend=lambda: CT.check_output("systemctl stop upgrades"),
+        mended="waits for it to end",
+    ),
+)
