@@ -94,7 +94,7 @@ def state(unit: str) -> UnitState:
     if "ActiveState" not in values:
         raise UnitError(f"systemd tells nothing of the unit {unit}; see what systemctl status {unit} says")
     if values.get("LoadState") == "not-found" and values["ActiveState"] in ("inactive", "failed"):
-        # Else it would read as a unit that ended without an error. One whose file is gone while it runs is told as it is.
+        # Else it would read as a unit that ended without an error. One that runs without its file is told as it is.
         raise UnitError(f"there is no unit {unit}; install it first (role sglang_server)")
     restarts = values.get("NRestarts", "")
     return UnitState(
