@@ -33,18 +33,22 @@ def kill_pip() -> Run:
     return ended[0]
 
 
-def fill_the_disk_of_pip() -> Run:
+def run_pip_into_a_full_disk() -> Run:
     CT.check_output(f"systemctl stop {UNIT} && mount -t tmpfs -o size=4g tmpfs {PLACE}")
     with host.playing() as ended:
         host.wait("pip installs", f"test -e {VENV}/lib/python3*/site-packages/torch")
-        resize(PLACE)
+        fill(PLACE, 64 << 20)
     return ended[0]
 
 
-def resize(place: str, size: str = "") -> None:
-    """Give a file system in memory another size: what it holds now, where none is named."""
-    now = f"$(( $(df --output=used -B4096 {place} | tail -1) * 4096 + 4096 ))"
-    CT.check_output(f"mount -o remount,size={size or now} {place}")
+def resize(place: str, size: str) -> None:
+    """Give a file system in memory another size."""
+    CT.check_output(f"mount -o remount,size={size} {place}")
+
+
+def fill(place: str, spare: int) -> None:
+    """Leave a file system in memory so many bytes: whoever writes goes on meanwhile."""
+    resize(place, f"$(( $(df --output=used -B1 {place} | tail -1) + {spare} ))")
 
 
 def hold_apt_s_lock() -> None:
@@ -53,7 +57,7 @@ def hold_apt_s_lock() -> None:
 
 
 def leave_memory() -> None:
-    CT.check_output(f"systemctl stop {UNIT} && umount {PLACE} && systemctl start {UNIT}")
+    CT.check_output(f"systemctl stop {UNIT} && umount -l {PLACE} && systemctl start {UNIT}")
     whole = host.run()
     assert whole.status == 0, whole.output
 
@@ -64,7 +68,7 @@ FAULTS = (
     Fault(
         "disk-full-install",
         "The disk runs full while pip fills the venv.",
-        fill_the_disk_of_pip,
+        run_pip_into_a_full_disk,
         r"the disk is full; free some space and run again",
         refused=r"free some space",
         mend=lambda: resize(PLACE, "4g"),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from tests.faults.matrix import host
 from tests.faults.matrix.faults import Fault
 from tests.faults.matrix.host import BASE, CT, DRAFTER, PVE, Run
-from tests.faults.matrix.installed import resize
+from tests.faults.matrix.installed import fill, resize
 
 SHARD = f"{BASE}/model.safetensors"
 STATUS = f"{BASE}/.gpuserve/status.json"
@@ -19,6 +19,7 @@ SLOW = {"hf_models_endpoint": "http://pve:8092"}
 SLOW_RATE = 30000
 MISSING = r"missing: - model\.safetensors missing_bytes: \d+"
 NO_ROOM = r"\[model\.space\] expected .*?; fix: free [^']*"
+FULL = r"the disk is full|\[model\.space\] expected"
 READ_ONLY = r"the file system is read-only; fix: mount it writable"
 CLOSED = r"has no config\.json that the engine could read .*?let the service's user read it"
 
@@ -26,6 +27,7 @@ CLOSED = r"has no config\.json that the engine could read .*?let the service's u
 @contextmanager
 def slow_hub() -> Iterator[None]:
     served = f"/usr/lib/gpuserve-lab/hub.py /srv/hub --address pve --port 8092 --rate {SLOW_RATE}"
+    PVE.run("systemctl stop slow-hub")
     PVE.check_output(f"systemd-run --unit=slow-hub --service-type=notify --collect /usr/bin/python3 {served}")
     try:
         yield
@@ -65,7 +67,7 @@ def fill_the_disk_of_a_download() -> Run:
     CT.check_output(f"mount -t tmpfs -o size=64m tmpfs {BASE}")
     with slow_hub(), host.playing(**SLOW, hf_models_reserve_bytes=0) as ended:
         host.wait("a part has come", f"test $(du -s {BASE} | cut -f1) -gt 100")
-        resize(BASE)
+        fill(BASE, 16 << 10)
     return ended[0]
 
 
@@ -102,8 +104,8 @@ FAULTS = (
         "disk-full-download",
         "The disk runs full while a model comes.",
         fill_the_disk_of_a_download,
-        r"xx",
-        refused=NO_ROOM,
+        FULL,
+        refused=FULL,
         mend=lambda: resize(BASE, "64m"),
         mended="frees some space",
         variables={"hf_models_reserve_bytes": 0},

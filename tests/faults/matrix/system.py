@@ -7,12 +7,13 @@ from __future__ import annotations
 import time
 
 from tests.faults.matrix import host
-from tests.faults.matrix.faults import Fault
+from tests.faults.matrix.faults import NO_ANSWER, Fault
 from tests.faults.matrix.host import CT, MODELS, UNIT, Run
-from tests.faults.matrix.models import SHARD
+from tests.faults.matrix.models import SHARD, STATUS
 
 HOSTS = "/etc/hosts"
 AHEAD = "2036-01-01"
+UNREACHABLE = r"ssh: connect to host \S+ port 22: Connection refused"
 # How long nobody reaches the container, in seconds: longer than a run that is not waiting for something bears.
 AWAY = 30
 
@@ -37,9 +38,13 @@ def break_hosts() -> None:
     CT.run(f"systemctl restart {UNIT}")
 
 
-def break_hosts_and_lose_a_shard() -> None:
+def break_hosts_and_lose_a_shard() -> Run:
     break_hosts()
     CT.check_output(f"rm {SHARD}")
+    with host.playing() as ended:
+        host.wait("the download tells that it cannot go on", f"grep -q ConnectError {STATUS}")
+        mend_hosts()
+    return ended[0]
 
 
 def mend_hosts() -> None:
@@ -56,25 +61,34 @@ def be_ahead() -> None:
 
 
 FAULTS = (
-    Fault("ssh-lost", f"Nobody reaches the container by ssh for {AWAY} s while the engine starts.", lose_ssh, r"xx"),
+    Fault(
+        "ssh-lost",
+        f"Nobody reaches the container by ssh for {AWAY} s while the engine starts.",
+        lose_ssh,
+        r"out of reach, the start goes on there",
+    ),
     Fault(
         "ssh-down",
         "The container runs, and its ssh does not.",
         have_ssh_down,
-        r"UNREACHABLE",
-        refused=r"UNREACHABLE",
+        UNREACHABLE,
+        refused=UNREACHABLE,
         mend=lambda: CT.check_output("systemctl start ssh"),
         mended="starts ssh",
     ),
-    Fault("clock-ahead", "The clock was years ahead at the last deploy: its files are of the future.", be_ahead, r"xx"),
-    Fault("hosts-broken", "/etc/hosts is broken, and the engine was restarted.", break_hosts, r"xx", tidy=mend_hosts),
+    Fault(
+        "clock-ahead",
+        "The clock was years ahead at the last deploy: its files are of the future; the engine was restarted.",
+        be_ahead,
+        NO_ANSWER,
+    ),
+    Fault(
+        "hosts-broken", "/etc/hosts is broken, and the engine was restarted.", break_hosts, NO_ANSWER, tidy=mend_hosts
+    ),
     Fault(
         "hosts-broken-shard-missing",
-        "/etc/hosts is broken, and a shard is missing.",
+        "/etc/hosts is broken while a shard is missing, and is mended while the download waits.",
         break_hosts_and_lose_a_shard,
-        r"xx",
-        refused=r"xx",
-        mend=mend_hosts,
-        mended="mends /etc/hosts",
+        r"interrupted \(model\.safetensors [^)]*ConnectError",
     ),
 )
