@@ -11,6 +11,7 @@ from tests.faults.matrix.host import CT, UNIT, VENV, Run
 # The pip that fills the venv, found by its command line.
 PIP = f"^{VENV}/bin/python.* install "
 PLACE = "/opt/sglang"
+LOCKED = r"Unable to acquire the dpkg frontend lock"
 # As apt and dpkg do, for as long as a test may take.
 HOLD = """
 import fcntl, time
@@ -79,8 +80,8 @@ FAULTS = (
         "apt-lock",
         "A package is gone, and another process holds apt's lock.",
         hold_apt_s_lock,
-        r"xx",
-        refused=r"lock",
+        LOCKED,
+        refused=LOCKED,
         mend=lambda: CT.check_output("systemctl stop upgrades"),
         mended="waits for it to end",
     ),
