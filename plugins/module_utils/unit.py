@@ -197,6 +197,15 @@ def forget_failures(unit: str) -> None:
     _ask(["systemctl", "reset-failed", unit])
 
 
+def stop(unit: str) -> None:
+    """End a unit that waits for its next start.
+
+    Raises:
+        UnitError: there is no systemd that answers.
+    """
+    _ask(["systemctl", "stop", unit])
+
+
 def interrupt(unit: str) -> None:
     """Send SIGINT to the main process of a unit.
 
