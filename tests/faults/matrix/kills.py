@@ -23,7 +23,7 @@ from tests.faults.matrix.host import CT, PVE, Run
 # Another one for each run, so that each tries other points. It is part of what a row tells.
 SEED = os.environ.get("GPUSERVE_FAULT_SEED") or str(random.randrange(10**6))
 # The points are spread over the time that a run takes, in seconds: one lies in each part of it.
-DEPLOYS, DEPLOY_SECONDS = 20, 95.0
+DEPLOYS, DEPLOY_SECONDS = 20, 115.0
 UPGRADES, UPGRADE_SECONDS = 5, 60.0
 # Points of a first deploy in the subset: in its installations, and about the engine's start.
 QUICK = (7, 16)
@@ -54,6 +54,7 @@ def keep_downloads() -> None:
     if any((bare / "var/cache/apt/archives").glob("*.deb")):
         return
     for folder in ("var/cache/apt", "var/lib/apt"):
+        (bare / folder).parent.mkdir(parents=True, exist_ok=True)
         _copy(delta / folder, bare / folder)
 
 
