@@ -33,7 +33,7 @@ def models() -> Iterator[dict[str, str]]:
 def serving(models: dict[str, str]) -> None:
     """The lab serves: for faults that are no part of a first deploy."""
     job = host.run()
-    assert job.status == 0, job.output
+    assert job.status == 0, job.ending
 
 
 def make(target: str) -> None:

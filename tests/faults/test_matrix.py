@@ -37,14 +37,14 @@ def face(fault: Fault, had: dict[str, str]) -> Row:
     job = host.run(**fault.variables)
     ran(job)
     if fault.refused:
-        assert job.status != 0, job.output
-        assert re.search(fault.refused, job.said), job.output
+        assert job.status != 0, job.ending
+        assert re.search(fault.refused, job.said), job.ending
         assert "Traceback" not in job.output
         assert fault.mend is not None
         fault.mend()
         job = host.run(**fault.variables)
         ran(job)
-    assert job.status == 0, job.output
+    assert job.status == 0, job.ending
     host.prove(job, had, **fault.variables)
     return Row(fault.id, fault.what, detected(fault, runs), fault.mended, job.repairs, job.seconds)
 
@@ -54,7 +54,7 @@ def detected(fault: Fault, runs: Sequence[host.Run]) -> str:
     if not fault.detected:
         return f"the run before ended in: {runs[0].last_task or 'no task yet'}"
     found = re.search(fault.detected, " ".join(one.said for one in runs))
-    assert found, f"{fault.detected}\n{runs[0].output}"
+    assert found, f"{fault.detected} is in none of {SAID}/{fault.id}-*.txt"
     return found[found.lastindex or 0]
 
 

@@ -19,7 +19,7 @@ def reboot_the_host() -> None:
 
 def reboot_with_rules_by_number() -> None:
     restyled = host.run(**BY_NUMBER)
-    assert restyled.status == 0, restyled.output
+    assert restyled.status == 0, restyled.ending
     reboot_the_host()
 
 
@@ -56,7 +56,7 @@ def lose_the_boot_unit() -> None:
 
 def back_to_devices() -> None:
     restyled = host.run()
-    assert restyled.status == 0, restyled.output
+    assert restyled.status == 0, restyled.ending
 
 
 FAULTS = (

@@ -79,6 +79,11 @@ class Run:
         return plays.unfolded(self.output)
 
     @property
+    def ending(self) -> str:
+        """For a test that fails."""
+        return "\n".join(self.output.splitlines()[-60:])
+
+    @property
     def last_task(self) -> str:
         """Where it ended; empty if that was before any."""
         return (re.findall(r"^TASK \[(?:\S+ : )?(.+?)\] \*", self.output, re.MULTILINE) or [""])[-1]
@@ -166,7 +171,7 @@ def completion() -> tuple[str, float]:
 def prove(job: Run, had: dict[str, str], **variables: object) -> None:
     """What is looked at after a first deploy: `job` is the run that has just ended, `had` the models as they were."""
     card = re.search(r"^ *- accept length +(\d+\.\d+)$", job.output, re.MULTILINE)
-    assert card is not None, job.output
+    assert card is not None, job.ending
     assert float(card[1]) > FLOOR
     text, accept_length = completion()
     assert "serve tokens on a tiny random model" in text
@@ -176,5 +181,5 @@ def prove(job: Run, had: dict[str, str], **variables: object) -> None:
         assert CT.check_output("python3 -c %s %s", nodes.OPEN, node) == "ENXIO", node
     assert models(CT, MODELS) == had
     again = run(**variables)
-    assert again.status == 0, again.output
-    assert plays.changed(again.output) == {"pve": 0, "ct200": 0}, again.output
+    assert again.status == 0, again.ending
+    assert plays.changed(again.output) == {"pve": 0, "ct200": 0}, again.ending

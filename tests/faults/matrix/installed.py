@@ -60,7 +60,7 @@ def hold_apt_s_lock() -> None:
 def leave_memory() -> None:
     CT.check_output(f"systemctl stop {UNIT} && umount -l {PLACE} && systemctl start {UNIT}")
     whole = host.run()
-    assert whole.status == 0, whole.output
+    assert whole.status == 0, whole.ending
 
 
 FAULTS = (

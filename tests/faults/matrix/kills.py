@@ -87,7 +87,7 @@ def _kill_deploy(seconds: float) -> Run:
 
 def _go_back() -> None:
     back = host.run()
-    assert back.status == 0, back.output
+    assert back.status == 0, back.ending
     CT.check_output(f"rm -r {NEXT}")
 
 
