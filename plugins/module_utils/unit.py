@@ -93,8 +93,8 @@ def state(unit: str) -> UnitState:
     values = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
     if "ActiveState" not in values:
         raise UnitError(f"systemd tells nothing of the unit {unit}; see what systemctl status {unit} says")
-    if values.get("LoadState") == "not-found":
-        # Else it would read as a unit that ended without an error.
+    if values.get("LoadState") == "not-found" and values["ActiveState"] in ("inactive", "failed"):
+        # Else it would read as a unit that ended without an error. One that runs without its file is told as it is.
         raise UnitError(f"there is no unit {unit}; install it first (role sglang_server)")
     restarts = values.get("NRestarts", "")
     return UnitState(
@@ -205,6 +205,15 @@ def forget_failures(unit: str) -> None:
         UnitError: there is no systemd that answers.
     """
     _ask(["systemctl", "reset-failed", unit])
+
+
+def stop(unit: str) -> None:
+    """End a unit that waits for its next start.
+
+    Raises:
+        UnitError: there is no systemd that answers.
+    """
+    _ask(["systemctl", "stop", unit])
 
 
 def interrupt(unit: str) -> None:

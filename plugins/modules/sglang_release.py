@@ -195,6 +195,10 @@ def main() -> None:
             told |= _take(params, module.check_mode)
     except deploy.ReleaseError as error:
         module.fail_json(msg=str(error))
+    except IsADirectoryError as error:
+        module.fail_json(
+            msg=f"{error.filename2 or error.filename}: there is a folder in the place of this file; move it away"
+        )
     except OSError as error:
         module.fail_json(msg=f"{error.filename}: {error.strerror}; check free space and permissions")
     module.exit_json(**told)

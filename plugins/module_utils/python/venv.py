@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,8 @@ CREATORS: Mapping[str, Sequence[str]] = {
 _PACKAGE_OF = {"venv": "python3-venv", "virtualenv": "virtualenv", "uv": "uv"}
 # What every venv may hold, asked for or not.
 _TOOLS = frozenset({"pip", "setuptools", "wheel"})
+# How long the installation of an interrupted run is waited for: longer than the engine with all of CUDA takes.
+_PATIENCE_S, _PAUSE_S = 900, 0.5
 
 # Names of all that the roots need, as far as it is installed. It runs in the venv, whose pip brings the library for it.
 _CLOSURE = """
@@ -238,33 +241,55 @@ def converge(request: Request, check_mode: bool = False, accept: Callable[[Path]
         outcome.after, outcome.changed = None, True
         return outcome
     try:
-        with _alone(request.path) as held:
-            _bring(request, asked, state, outcome, held, accept)
+        with _alone(request.path) as (held, waited):
+            if waited:
+                # What an interrupted run left has come to its end since.
+                state = inspect(request.path)
+                outcome = Outcome(
+                    problems(state, request), state.packages, state.packages, state.python_version, changed=False
+                )
+            if outcome.problems:
+                _bring(request, asked, state, outcome, held, accept)
     except pip.PipError as error:
         raise VenvError(str(error)) from error
     return outcome
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[int]:
-    """Hold the folder: an interrupted run leaves its pip working on it. The service's user must be able to read it."""
+def _alone(path: Path) -> Iterator[tuple[int, bool]]:
+    """Hold the folder, and tell whether that was waited for: an interrupted run leaves its pip working on it.
+
+    What is made meanwhile can be read by the service's user.
+    """
     umask = os.umask(0o022)
     try:
         path.mkdir(parents=True, exist_ok=True)
         held = os.open(path, os.O_RDONLY)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            told = ", ".join(_holders(path)) or "unknown"
-            raise VenvError(
-                f"another run is still installing into it (process {told}); wait for its end, or end it"
-            ) from error
-        else:
-            yield held
+            yield held, _wait_for(held, path)
         finally:
             os.close(held)
     finally:
         os.umask(umask)
+
+
+def _wait_for(held: int, path: Path) -> bool:
+    """Lock the open folder. Returns whether another run had it before."""
+    began, waited = time.monotonic(), False
+    while True:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            waited = True
+            if time.monotonic() - began > _PATIENCE_S:
+                told = ", ".join(_holders(path)) or "unknown"
+                raise VenvError(
+                    f"another run is still installing into it after {_PATIENCE_S} s (process {told}); wait for its "
+                    f"end, or end it"
+                ) from error
+            time.sleep(_PAUSE_S)
+        else:
+            return waited
 
 
 def _holders(path: Path) -> list[str]:

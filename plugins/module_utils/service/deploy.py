@@ -206,6 +206,9 @@ def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: 
         if differs:
             store.write(asked, kept, wanted.environment, wanted.keys)
         _take(places, store, instance, asked.release, text, state)
+        if state is not None and state.sub == "auto-restart":
+            # Else the run's own start would be systemd's next, later, and told by the failure of the one before.
+            unit.stop(unit_name(instance))
         if restart or runs is None:
             unit.forget_failures(unit_name(instance))
     return Outcome(

@@ -60,7 +60,7 @@ def test_rendered_command_is_the_documented_one() -> None:
 def test_rendered_command_without_speculation() -> None:
     command = rendered("Show the command", serve_profile="k26_baseline")
     assert "--speculative" not in command
-    assert "--tool-call-parser kimi_k2 --reasoning-parser kimi_k2" in command
+    assert "--reasoning-parser kimi_k2 --tool-call-parser kimi_k2" in command
 
 
 def test_rendered_command_of_a_dflash_drafter() -> None:

@@ -19,8 +19,9 @@ SIGNATURES = (
         id="model.no_config",
         pattern=r"^(?:OSError|ValueError): .{0,200}(?:does not appear to have a file named config\.json|"
         r"Should have a `model_type` key in its config\.json)",
-        cause="the folder of a model has no config.json that could be used",
-        fix="bring the whole model into its folder (hf_snapshot)",
+        # transformers does not tell a file that is not there from one that it may not read.
+        cause="the folder of a model has no config.json that the engine could read",
+        fix="bring the whole model into its folder (hf_snapshot); if it is there, let the service's user read it",
         source="transformers, utils/hub.py and models/auto/configuration_auto.py",
     ),
     Signature(

@@ -74,6 +74,12 @@ def test_a_unit_that_is_not_there_is_no_unit_that_ended_well(systemd: Systemd) -
         unit.state(NAME)
 
 
+def test_a_unit_whose_file_is_gone_still_runs(systemd: Systemd) -> None:
+    systemd.states("LoadState=not-found\nActiveState=active\nSubState=running\nMainPID=7\nUnitFileState=\n")
+    state = unit.state(NAME)
+    assert (state.main_pid, state.ended, state.enabled) == (7, False, False)
+
+
 def test_a_systemd_that_tells_nothing(systemd: Systemd) -> None:
     systemd.states("System has not been booted with systemd as init system\n")
     with pytest.raises(unit.UnitError, match="tells nothing of the unit"):

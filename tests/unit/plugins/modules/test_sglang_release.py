@@ -51,6 +51,18 @@ def look(capsys: pytest.CaptureFixture[str], asked: dict[str, Any]) -> dict[str,
     return in_process(capsys, sglang_release_info, **asked)
 
 
+def test_a_folder_in_the_place_of_a_file_is_named(
+    capsys: pytest.CaptureFixture[str], asked: dict[str, Any], tmp_path: Path
+) -> None:
+    environment = tmp_path / "etc" / "main" / "releases" / take(capsys, asked)["release"] / "environment"
+    environment.unlink()
+    environment.mkdir()
+    told = take(capsys, asked)
+    assert told["msg"] == f"{environment}: there is a folder in the place of this file; move it away"
+    environment.rmdir()
+    assert take(capsys, asked)["changed"]
+
+
 def test_from_first_deploy_to_rollback(capsys: pytest.CaptureFixture[str], asked: dict[str, Any]) -> None:
     assert look(capsys, asked)["known_good"] is False
     first = take(capsys, asked)

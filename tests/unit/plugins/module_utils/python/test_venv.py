@@ -373,20 +373,45 @@ def test_what_is_not_accepted_stays_unfinished_and_is_judged_again(made: Made) -
     assert judged == [made.path, made.path]
 
 
-def test_two_at_once_do_not_mix(made: Made) -> None:
-    lose_pip(made.path)
-    held = os.open(made.path, os.O_RDONLY)
+def left_by_an_interrupted_run(path: Path, seconds: float) -> subprocess.Popen[bytes]:
+    """It is gone itself, its pip goes on and holds what it was given."""
+    held = os.open(path, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    # What an interrupted run leaves: it is gone itself, its pip goes on and holds what it was given.
-    left = subprocess.Popen(["/bin/sleep", "60"], pass_fds=[held])
+    left = subprocess.Popen(["/bin/sleep", str(seconds)], pass_fds=[held])
     os.close(held)
+    return left
+
+
+def test_two_at_once_do_not_mix(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(venv, "_PATIENCE_S", 0)
+    lose_pip(made.path)
+    left = left_by_an_interrupted_run(made.path, 60)
     try:
-        with pytest.raises(state.VenvError, match=rf"is still installing into it \(process {left.pid}\); wait"):
+        with pytest.raises(state.VenvError, match=rf"into it after 0 s \(process {left.pid}\); wait"):
             venv.converge(made.request)
     finally:
         left.kill()
         left.wait()
     assert venv.converge(made.request).changed
+
+
+def test_an_installation_that_an_interrupted_run_left_is_waited_for(made: Made) -> None:
+    lose_pip(made.path)
+    with left_by_an_interrupted_run(made.path, 1):
+        assert venv.converge(made.request).changed
+    assert not venv.converge(made.request).problems
+
+
+def test_what_it_ended_with_is_looked_at_anew(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is done twice where it came to a good end."""
+    lose_pip(made.path)
+    inspect = venv.inspect
+    broken = inspect(made.path)
+    venv.converge(made.request)
+    looks = iter([broken])
+    monkeypatch.setattr(venv, "inspect", lambda path: next(looks, None) or inspect(path))
+    with left_by_an_interrupted_run(made.path, 1):
+        assert not venv.converge(made.request).changed
 
 
 # --- what is no venv -------------------------------------------------------------------------------------------------

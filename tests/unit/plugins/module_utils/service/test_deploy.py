@@ -310,6 +310,17 @@ def test_a_deploy_does_not_use_up_the_starts_that_systemd_allows(host: Host) -> 
     assert f"systemctl reset-failed {NAME}" in host.systemd.asked()[asked:]
 
 
+def test_a_start_that_systemd_would_make_later_is_the_run_s_own(host: Host) -> None:
+    host.serve()
+    for sub, stopped in (("auto-restart", True), ("dead", False)):
+        asked = len(host.systemd.asked())
+        host.systemd.states(f"LoadState=loaded\nActiveState=activating\nSubState={sub}\nMainPID=0\n")
+        host.hold(host.wanted(), only_look=True)
+        assert f"systemctl stop {NAME}" not in host.systemd.asked()[asked:]
+        host.hold(host.wanted())
+        assert (f"systemctl stop {NAME}" in host.systemd.asked()[asked:]) is stopped
+
+
 def test_a_port_that_another_process_has_is_refused_before_anything_is_written(host: Host) -> None:
     with socket.create_server(("127.0.0.1", 0)) as squatter:
         port = str(squatter.getsockname()[1])

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, gpuserve contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller killed, with all its processes at once, at random points of a first deploy and of an upgrade."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from lab.hosts import close_connections
+from lab.instance import VMID, Lab
+from tests.faults.matrix import host
+from tests.faults.matrix.devices import RULES
+from tests.faults.matrix.faults import Fault
+from tests.faults.matrix.host import CT, PVE, Run
+
+# Another one for each run, so that each tries other points. It is part of what a row tells.
+SEED = os.environ.get("GPUSERVE_FAULT_SEED") or str(random.randrange(10**6))
+# The points are spread over the time that a run takes, in seconds: one lies in each part of it.
+DEPLOYS, DEPLOY_SECONDS = 20, 115.0
+UPGRADES, UPGRADE_SECONDS = 5, 60.0
+# Points of a first deploy in the subset: in its installations, and about the engine's start.
+QUICK = (7, 16)
+NEXT = "/opt/next"
+_KEPT = f"/root/{VMID}.conf"
+
+
+def _delta() -> tuple[Path, Path]:
+    """What the container changed on its image, and the same as it was before any deploy."""
+    delta = Lab(Lab.default()).guest_delta(VMID)
+    return delta, delta.with_name("bare")
+
+
+def _copy(source: Path, target: Path) -> None:
+    subprocess.run(["cp", "-a", "--no-target-directory", source, target], check=True)
+
+
+def keep_bare() -> None:
+    """Keep the container as it is before any deploy."""
+    PVE.check_output(f"pct stop {VMID} && cp {RULES} {_KEPT}")
+    _copy(*_delta())
+    PVE.check_output(f"pct start {VMID}")
+
+
+def keep_downloads() -> None:
+    """What apt brought does not come anew for each point."""
+    delta, bare = _delta()
+    if any((bare / "var/cache/apt/archives").glob("*.deb")):
+        return
+    for folder in ("var/cache/apt", "var/lib/apt"):
+        (bare / folder).parent.mkdir(parents=True, exist_ok=True)
+        _copy(delta / folder, bare / folder)
+
+
+def make_bare() -> None:
+    """Have a container again that no deploy has touched, on a host that makes no nodes."""
+    delta, bare = _delta()
+    close_connections(Lab(Lab.default()))
+    PVE.check_output(f"pct stop {VMID} && cp {_KEPT} {RULES}")
+    PVE.run("systemctl disable --now nvidia-device-nodes")
+    PVE.check_output(
+        "rm -f /dev/nvidia* /usr/local/sbin/nvidia-device-nodes /etc/udev/rules.d/70-nvidia-device-nodes.rules"
+        " /etc/systemd/system/nvidia-device-nodes.service && systemctl daemon-reload"
+    )
+    shutil.rmtree(delta)
+    _copy(bare, delta)
+    PVE.check_output(f"pct start {VMID}")
+    host.wait("the container is up", "systemctl is-active ssh")
+
+
+def _kill_after(seconds: float, **variables: object) -> Run:
+    running = host.start(**variables)
+    time.sleep(seconds)
+    return running.kill()
+
+
+def _kill_deploy(seconds: float) -> Run:
+    make_bare()
+    return _kill_after(seconds)
+
+
+def _go_back() -> None:
+    back = host.run()
+    assert back.status == 0, back.ending
+    CT.check_output(f"rm -r {NEXT}")
+
+
+def _point(what: str, number: int, count: int, whole: float) -> float:
+    """When the run is killed, in seconds after its begin."""
+    return (number + random.Random(f"{SEED} {what} {number}").random()) * whole / count
+
+
+def _deploys() -> Iterator[Fault]:
+    for number in range(DEPLOYS):
+        seconds = _point("deploy", number, DEPLOYS, DEPLOY_SECONDS)
+        yield Fault(
+            f"deploy-killed-{number:02}",
+            f"The controller is killed {seconds:.0f} s after the begin of a first deploy.",
+            partial(_kill_deploy, seconds),
+            tidy=keep_downloads,
+            bare=True,
+            quick=number in QUICK,
+        )
+
+
+def _upgrades() -> Iterator[Fault]:
+    for number in range(UPGRADES):
+        seconds = _point("upgrade", number, UPGRADES, UPGRADE_SECONDS)
+        # Another engine in a venv of its own, and a flag that takes a restart. No two points have the same release.
+        upgraded: dict[str, object] = {
+            "sglang_install_root": NEXT,
+            "sglang_server_venv": f"{NEXT}/{Path(host.VENV).name}",
+            "sglang_server_context_length": 1024 + number,
+        }
+        yield Fault(
+            f"upgrade-killed-{number:02}",
+            f"The controller is killed {seconds:.0f} s after the begin of an upgrade.",
+            partial(_kill_after, seconds, **upgraded),
+            variables=upgraded,
+            tidy=_go_back,
+        )
+
+
+FAULTS = (*_deploys(), *_upgrades())
