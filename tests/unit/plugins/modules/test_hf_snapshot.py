@@ -6,19 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
-
 from lab.hub import HubServer
 from tests.fixtures.modules import run
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}\n")
-    (folder / "model.safetensors").write_bytes(bytes(100_000))
-    return folder
 
 
 def test_check_mode_tells_what_would_be_brought_and_writes_nothing(model: Path, tmp_path: Path) -> None:

@@ -5,19 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from lab.hub import HubServer
 from tests.fixtures.modules import run
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}\n")
-    (folder / "model.safetensors").write_bytes(bytes(100_000))
-    return folder
 
 
 def look(*models: dict[str, object], **parameters: object) -> dict[str, object]:
