@@ -295,15 +295,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def _stream(self, source: int, start: int, end: int) -> None:
         begun = time.monotonic()
+        rate = self.hub.bytes_per_second if self.is_store else None
+        # A slow one sends a little, ten times a second.
+        block = min(_BLOCK, int(rate / 10) + 1) if rate else _BLOCK
         position = start
         while position < end:
             # socketserver may have given the socket a timeout, which makes sendfile(2) say EAGAIN.
             select.select([], [self.connection], [])
-            sent = os.sendfile(self.connection.fileno(), source, position, min(_BLOCK, end - position))
+            sent = os.sendfile(self.connection.fileno(), source, position, min(block, end - position))
             position += sent
             self.request_seen.sent += sent
-            if self.is_store and self.hub.bytes_per_second:
-                ahead = (position - start) / self.hub.bytes_per_second - (time.monotonic() - begun)
+            if rate:
+                ahead = (position - start) / rate - (time.monotonic() - begun)
                 time.sleep(max(0.0, ahead))
 
     def hang_up(self) -> None:

@@ -28,7 +28,8 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script = folder / "ssh"
     script.write_text(
         "#!/bin/bash\n"
-        f'printf "%q " "$@" >> {shlex.quote(str(asked))}; echo >> {shlex.quote(str(asked))}\n'
+        # One write a line: several calls run at once.
+        f'printf -v line "%q " "$@"; echo "$line" >> {shlex.quote(str(asked))}\n'
         "while [[ $1 == -* ]]; do case $1 in -o|-i|-l) shift 2;; *) shift;; esac; done\n"
         'if [[ $1 == *dead* ]]; then echo "ssh: connect to host $1: no route" >&2; exit 255; fi\n'
         'shift; exec "$@"\n'
