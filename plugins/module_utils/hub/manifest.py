@@ -32,13 +32,15 @@ class Held:
 @dataclass(frozen=True)
 class Manifest:
     """``origin`` is a repository's name or a local folder, ``commit`` None where none is known. ``allow`` and
-    ``ignore`` are the patterns that chose the files."""
+    ``ignore`` are the patterns that chose the files. ``wrong`` holds pairs of times, seconds since the epoch: from when
+    until when a file had another content. Who loaded the model in between has that."""
 
     origin: str
     commit: str | None
     entries: Mapping[str, Held]
     allow: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    wrong: tuple[tuple[float, float], ...] = ()
 
     @property
     def files(self) -> dict[str, int]:
@@ -61,6 +63,7 @@ class Manifest:
             "commit": self.commit,
             "allow": list(self.allow),
             "ignore": list(self.ignore),
+            "wrong": self.wrong,
             "files": files,
         }
         written = folder / f"{NAME}.new"
@@ -97,7 +100,11 @@ def parse(text: str) -> Manifest:
             str(name): Held(int(file["size"]), str(file["sha256"]), int(file["mtime_ns"]))
             for name, file in told["files"].items()
         }
-        return Manifest(str(told["origin"]), told["commit"], entries, tuple(told["allow"]), tuple(told["ignore"]))
+        # Older manifests do not tell.
+        wrong = tuple((float(since), float(until)) for since, until in told.get("wrong", []))
+        return Manifest(
+            str(told["origin"]), told["commit"], entries, tuple(told["allow"]), tuple(told["ignore"]), wrong
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no manifest: {error}") from error
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -405,12 +406,15 @@ def _put_in_place(request: Request, planned: Plan, proved: Mapping[str, str]) ->
         # First: a folder between two states must not be believed.
         (dest / manifest.NAME).unlink(missing_ok=True)
     folders = {dest}
+    replaced = []
     for entry in planned.missing:
         target = dest / entry.path
         if target.is_dir() and not target.is_symlink():
             raise SnapshotError(f"{target} is a folder, and the model has a file of that name", "move the folder away")
         target.parent.mkdir(parents=True, exist_ok=True)
         folders.add(target.parent)
+        if target.exists():
+            replaced.append(target.stat().st_mtime)
         transfer.whole(request.staging, entry).replace(target)
     if request.prune:
         remove_files(dest, planned.others)
@@ -420,7 +424,10 @@ def _put_in_place(request: Request, planned: Plan, proved: Mapping[str, str]) ->
     for entry in planned.entries:
         found = (dest / entry.path).stat()
         held[entry.path] = manifest.Held(found.st_size, proved[entry.path], found.st_mtime_ns)
-    manifest.Manifest(request.origin, planned.commit, held, request.allow, request.ignore).write(dest)
+    wrong = planned.known.wrong if planned.known is not None else ()
+    if replaced:
+        wrong = (*wrong, (min(replaced), time.time()))
+    manifest.Manifest(request.origin, planned.commit, held, request.allow, request.ignore, wrong).write(dest)
     shutil.rmtree(request.staging)
 
 

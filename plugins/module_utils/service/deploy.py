@@ -18,6 +18,7 @@ from .. import unit
 from ..checks import FAIL
 from ..engine.command_line import CommandLine
 from ..files import write_whole
+from ..hub import manifest
 from ..lxc.devices import NODE_PREFIX
 from . import caches, changes, nodes, release
 from .store import ENVIRONMENT, ROOT, Proof, Record, Store
@@ -389,6 +390,7 @@ def _compare(
     variables = store.path(runs) / ENVIRONMENT
     if runs == asked.release and store.environment_differs(runs, environment) and _older(variables, state):
         restart.append("the environment's file was edited by hand")
+    restart += [f"the engine has loaded a file of {model} that was wrong" for model in _mended(asked.models, state)]
     return restart, waits
 
 
@@ -404,9 +406,26 @@ def _groups_line(text: str) -> str:
     return found[1].strip() if found else ""
 
 
+def _began(state: unit.UnitState) -> float | None:
+    """When the engine was started, in seconds since the epoch."""
+    return None if state.began is None else time.time() - (time.monotonic() - state.began)
+
+
 def _older(path: Path, state: unit.UnitState) -> bool:
     """Whether a file was last changed before the engine's start."""
-    if state.began is None:
-        return True
-    began = time.time() - (time.monotonic() - state.began)
-    return path.stat().st_mtime < began
+    began = _began(state)
+    return began is None or path.stat().st_mtime < began
+
+
+def _mended(models: Sequence[str], state: unit.UnitState) -> list[str]:
+    """The models of which the engine loaded a file that was wrong then, and was put right since."""
+    began = _began(state)
+    if began is None:
+        return []
+    found = {model: manifest.read(Path(model)) for model in models}
+    # One that is yet to come is a clock's error, and would never be over.
+    return [
+        model
+        for model, known in found.items()
+        if known is not None and any(since <= began < until <= time.time() for since, until in known.wrong)
+    ]

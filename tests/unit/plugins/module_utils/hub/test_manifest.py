@@ -11,11 +11,16 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifes
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     held = {"config.json": manifest.Held(3, "a" * 64, 5)}
-    made = manifest.Manifest("lab/tiny", "0" * 40, held, ("*.json",), ("*.md",))
+    made = manifest.Manifest("lab/tiny", "0" * 40, held, ("*.json",), ("*.md",), ((7.5, 9.0),))
     made.write(tmp_path)
     assert manifest.read(tmp_path) == made
     assert (made.files, made.digests) == ({"config.json": 3}, {"config.json": "a" * 64})
     assert [path.name for path in tmp_path.iterdir()] == [manifest.NAME]
+
+
+def test_one_that_does_not_tell_what_was_wrong_is_read() -> None:
+    read = manifest.parse('{"origin": "a", "commit": null, "allow": [], "ignore": [], "files": {}}')
+    assert read.wrong == ()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"origin": "a", "commit": null}', '{"files": {"a": "b"}}'])

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections import namedtuple
 from pathlib import Path
 
@@ -439,6 +440,36 @@ def test_a_touched_file_with_the_same_content_changes_nothing(
     assert not snapshot.plan(from_hub).in_place
     assert not hold(from_hub).changes
     assert snapshot.plan(from_hub).in_place
+
+
+def test_the_manifest_tells_from_when_until_when_a_file_was_wrong(
+    hub: HubServer, model: Path, from_hub: snapshot.Request
+) -> None:
+    def wrong() -> tuple[tuple[float, float], ...]:
+        read = manifest.read(from_hub.dest)
+        assert read is not None
+        return read.wrong
+
+    hub.add("lab/tiny", model)
+    hold(from_hub)
+    # What was not there was loaded by nobody.
+    (from_hub.dest / "config.json").unlink()
+    hold(from_hub)
+    os.utime(from_hub.dest / "model.safetensors", (1, 1))
+    hold(from_hub)
+    assert wrong() == ()
+    begun = time.time()
+    for number, name in enumerate(["config.json", "model.safetensors"]):
+        (from_hub.dest / name).write_bytes(b"wrong")
+        os.utime(from_hub.dest / name, (number + 5, number + 5))
+    hold(from_hub)
+    [(since, until)] = wrong()
+    assert since == 5
+    assert begun <= until <= time.time()
+    (from_hub.dest / "config.json").write_bytes(b"wrong")
+    hold(from_hub)
+    assert wrong()[0] == (since, until)
+    assert len(wrong()) == 2
 
 
 def test_decay_is_found_by_sha256_alone_and_repaired(hub: HubServer, model: Path, from_hub: snapshot.Request) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils import unit
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
 from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, nodes
 from ansible_collections.gpuserve.sglang.plugins.module_utils.service.nodes import Node
@@ -214,6 +215,26 @@ def test_a_unit_edited_by_hand(host: Host, hours: int, restarts: bool) -> None:
     assert "/opt/another" not in told.after
     assert "/opt/another" not in host.unit.read_text()
     assert (told.restart if restarts else told.waits) == ["the unit was edited by hand"]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "restarts"),
+    [(-7200, -60, True), (-1800, -60, False), (-7200, -5400, False), (-7200, 7200, False)],
+    ids=["loaded", "wrong since the start", "mended before", "mended in the future"],
+)
+def test_a_wrong_file_that_the_engine_has_loaded(
+    host: Host, tmp_path: Path, since: float, until: float, restarts: bool
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    held = manifest.Manifest("lab/tiny", "0" * 40, {})
+    held.write(model)
+    wanted = replace(host.wanted(), models=[model])
+    host.runs(host.hold(wanted).release, began=3600.0)
+    assert host.hold(wanted).restart == []
+    replace(held, wrong=((time.time() + since, time.time() + until),)).write(model)
+    told = host.hold(wanted).restart
+    assert told == ([f"the engine has loaded a file of {model} that was wrong"] if restarts else [])
 
 
 def test_an_environment_edited_by_hand_before_the_start(host: Host) -> None:
