@@ -27,7 +27,7 @@ Each fault is brought about on the sandbox, then the main playbook runs again, t
 deploy: accept length above 1.3 on the card, a completion over HTTP, each granted node opened in the container, the
 sha256 of every file of the models as it was (data lost: none), and one more run that changes nothing. Where the run
 refuses, the operator does the one thing that it names, and runs it again. The seconds are those of the run that
-repairs, on 2 cores.
+repairs, on 2 cores that two labs share.
 
 | fault | detected by | repaired by | seconds | data lost |
 |---|---|---|---|---|
@@ -40,12 +40,13 @@ What cannot be brought about on the sandbox:
 """
 
 
-def document(seed: str, rows: Sequence[results.Row]) -> str:
+def document(rows: Sequence[results.Row]) -> str:
     """The whole of it. Raises KeyError for a fault that was not repaired."""
     by_id = {row.id: row for row in rows}
     told = [_row(by_id[fault.id]) for fault in FAULTS]
+    seeds = sorted({row.seed for row in rows})
     untested = [f"| {_shown(one.what)} | {_shown(one.why)} |" for one in UNTESTED]
-    lines = [*told, f"\nThe controller was killed at the points of `GPUSERVE_FAULT_SEED={seed}`."]
+    lines = [*told, f"\nThe controller was killed at the points of `GPUSERVE_FAULT_SEED={' '.join(seeds)}`."]
     return _HEAD + "\n".join(lines) + "\n" + _UNTESTED + "\n".join(untested) + "\n"
 
 
@@ -61,11 +62,11 @@ def _shown(text: str) -> str:
 
 
 def main() -> int:
-    seed, rows = results.read()
+    rows = results.read()
     if missing := [fault.id for fault in FAULTS if fault.id not in {row.id for row in rows}]:
         print(f"{DOCUMENT.name} stays as it is: in the last run {', '.join(missing)} had no green row", file=sys.stderr)
         return 1
-    DOCUMENT.write_text(document(seed, rows), encoding="utf-8")
+    DOCUMENT.write_text(document(rows), encoding="utf-8")
     return 0
 
 

@@ -1,17 +1,26 @@
 # Copyright (c) 2026, gpuserve contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab of the fault matrix."""
+"""The lab of the fault matrix: one for each of pytest's workers, where there are several."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from lab.instance import Lab
-from tests.faults.matrix import host, kills, results
+from tests.faults.matrix import host, kills
 from tests.fixtures import plays
+
+# gw0, gw1, ...
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+os.environ["GPUSERVE_LAB"] = Lab.default() + WORKER.removeprefix("gw")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"Runs were killed at the points of GPUSERVE_FAULT_SEED={kills.SEED}.")
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +31,6 @@ def models() -> Iterator[dict[str, str]]:
         make("sandbox-up")
         if not was_up:
             kills.keep_bare()
-            results.begin(kills.SEED)
         yield host.models()
     finally:
         if not was_up:

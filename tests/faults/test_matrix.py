@@ -13,13 +13,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.faults.matrix import host
+from tests.faults.matrix import host, kills
 from tests.faults.matrix.catalogue import FAULTS
 from tests.faults.matrix.faults import Fault
-from tests.faults.matrix.results import Row, keep
-from tests.fixtures import plays
-
-SAID = plays.ROOT / ".build" / "faults"
+from tests.faults.matrix.results import FOLDER, Row, keep
 
 
 def face(fault: Fault, had: dict[str, str]) -> Row:
@@ -28,8 +25,8 @@ def face(fault: Fault, had: dict[str, str]) -> Row:
 
     def ran(job: host.Run | None) -> host.Run | None:
         if job is not None:
-            SAID.mkdir(parents=True, exist_ok=True)
-            (SAID / f"{fault.id}-{len(runs)}.txt").write_text(job.output, encoding="utf-8")
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            (FOLDER / f"{fault.id}-{len(runs)}.txt").write_text(job.output, encoding="utf-8")
             runs.append(job)
         return job
 
@@ -46,7 +43,7 @@ def face(fault: Fault, had: dict[str, str]) -> Row:
         ran(job)
     assert job.status == 0, job.ending
     host.prove(job, had, **fault.variables)
-    return Row(fault.id, fault.what, detected(fault, runs), fault.mended, job.repairs, job.seconds)
+    return Row(fault.id, fault.what, detected(fault, runs), fault.mended, job.repairs, job.seconds, kills.SEED)
 
 
 def detected(fault: Fault, runs: Sequence[host.Run]) -> str:
@@ -54,7 +51,7 @@ def detected(fault: Fault, runs: Sequence[host.Run]) -> str:
     if not fault.detected:
         return f"the run before ended in: {runs[0].last_task or 'no task yet'}"
     found = re.search(fault.detected, " ".join(one.said for one in runs))
-    assert found, f"{fault.detected} is in none of {SAID}/{fault.id}-*.txt"
+    assert found, f"{fault.detected} is in none of {FOLDER}/{fault.id}-*.txt"
     return found[found.lastindex or 0]
 
 

@@ -29,10 +29,4 @@ UNTESTED = (
         "The clock of a host is far off now.",
         "The lab's hosts have the clock of the machine they run on. What a wrong one leaves behind is in the table.",
     ),
-    Untested(
-        "memory-low",
-        "There is too little memory.",
-        "The lab cannot limit a container's memory where the machine keeps that controller in cgroup v1. The kernel's "
-        "answer, SIGKILL in the middle of a start, is given by scenario `service`: `make molecule SCENARIO=service`.",
-    ),
 )

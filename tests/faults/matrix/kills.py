@@ -20,8 +20,8 @@ from tests.faults.matrix.devices import RULES
 from tests.faults.matrix.faults import Fault
 from tests.faults.matrix.host import CT, PVE, Run
 
-# Another one for each run, so that each tries other points. It is part of what a row tells.
-SEED = os.environ.get("GPUSERVE_FAULT_SEED") or str(random.randrange(10**6))
+# Another one for each run, so that each tries other points; the same one for all of pytest's workers.
+SEED = os.environ.setdefault("GPUSERVE_FAULT_SEED", str(random.randrange(10**6)))
 # The points are spread over the time that a run takes, in seconds: one lies in each part of it.
 DEPLOYS, DEPLOY_SECONDS = 20, 115.0
 UPGRADES, UPGRADE_SECONDS = 5, 60.0

@@ -14,6 +14,7 @@ from tests.faults.matrix.installed import fill, resize
 
 SHARD = f"{BASE}/model.safetensors"
 STATUS = f"{BASE}/.gpuserve/status.json"
+COMES = ("the model comes", f"grep -q '\"bring\"' {STATUS}")
 # A second Hub of the same models that takes half a minute for the base model.
 SLOW = {"hf_models_endpoint": "http://pve:8092"}
 SLOW_RATE = 30000
@@ -39,6 +40,11 @@ def corrupt_a_shard() -> None:
     CT.check_output(f"printf XXXX | dd of={SHARD} bs=1 seek=5000 conv=notrunc status=none")
 
 
+def load_a_corrupted_shard() -> None:
+    corrupt_a_shard()
+    CT.check_output(f"systemctl restart {host.UNIT}")
+
+
 def let_a_shard_rot() -> None:
     CT.check_output(f"touch -r {SHARD} /tmp/time")
     corrupt_a_shard()
@@ -56,7 +62,7 @@ def empty(model: str) -> None:
 def kill_a_download() -> Run:
     empty(BASE)
     with slow_hub(), host.playing(**SLOW) as ended:
-        host.wait("a part has come", f"test $(du -s {BASE} | cut -f1) -gt 100")
+        host.wait(*COMES)
         CT.check_output(
             "kill -KILL $(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[\"pid\"])' %s)", STATUS
         )
@@ -66,7 +72,7 @@ def kill_a_download() -> Run:
 def fill_the_disk_of_a_download() -> Run:
     CT.check_output(f"mount -t tmpfs -o size=64m tmpfs {BASE}")
     with slow_hub(), host.playing(**SLOW, hf_models_reserve_bytes=0) as ended:
-        host.wait("a part has come", f"test $(du -s {BASE} | cut -f1) -gt 100")
+        host.wait(*COMES)
         fill(BASE, 16 << 10)
     return ended[0]
 
@@ -92,6 +98,13 @@ def unmount(model: str) -> None:
 FAULTS = (
     Fault("download-killed", "The download of a model is killed.", kill_a_download, r"ended without a word"),
     Fault("shard-corrupted", "Four bytes of a shard were overwritten.", corrupt_a_shard, MISSING),
+    Fault(
+        "shard-corrupted-loaded",
+        "The same, and the engine has loaded it since.",
+        load_a_corrupted_shard,
+        r"the engine has loaded a file of \S+ that was wrong",
+        quick=True,
+    ),
     Fault(
         "shard-rotten",
         "Four bytes of a shard changed, its size and time did not: the next run is told to hash (hf_models_verify).",

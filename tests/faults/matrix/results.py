@@ -1,6 +1,6 @@
 # Copyright (c) 2026, gpuserve contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rows of the matrix that were green in one run, in a file from which scripts/faults.py makes the table."""
+"""The rows of the matrix that were green, a file for each: scripts/faults.py makes the table of them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-FILE = Path(__file__).parents[3] / ".build" / "faults" / "rows.json"
+# `make test-faults` empties it.
+FOLDER = Path(__file__).parents[3] / ".build" / "faults"
 
 
 @dataclass(frozen=True)
 class Row:
     """``detected`` in the words of the run, ``mended`` what an operator had to do first, ``repairs`` what the rerun
-    changed in its ``seconds``. There is none of a fault after which the models were not as before."""
+    changed in its ``seconds``, ``seed`` what chose the points of the runs that were killed. There is none of a fault
+    after which the models were not as before."""
 
     id: str
     what: str
@@ -23,26 +25,15 @@ class Row:
     mended: str
     repairs: Sequence[str]
     seconds: float
-
-
-def begin(seed: str) -> None:
-    """Forget what an earlier run wrote."""
-    _write(seed, [])
+    seed: str
 
 
 def keep(row: Row) -> None:
-    """Add a row to those of this run."""
-    seed, rows = read()
-    _write(seed, [*(one for one in rows if one.id != row.id), row])
+    """In the place of an earlier one of the same fault."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"{row.id}.json").write_text(json.dumps(asdict(row), indent=1) + "\n", encoding="utf-8")
 
 
-def read() -> tuple[str, list[Row]]:
-    """Seed and rows of the last run."""
-    told = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {"seed": "", "rows": []}
-    return told["seed"], [Row(**row) for row in told["rows"]]
-
-
-def _write(seed: str, rows: Sequence[Row]) -> None:
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    told = {"seed": seed, "rows": [asdict(row) for row in rows]}
-    FILE.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+def read() -> list[Row]:
+    """Those that are there."""
+    return [Row(**json.loads(file.read_text(encoding="utf-8"))) for file in FOLDER.glob("*.json")]

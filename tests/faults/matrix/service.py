@@ -6,13 +6,16 @@ from __future__ import annotations
 
 from tests.faults.matrix import host
 from tests.faults.matrix.faults import NO_ANSWER, Fault, set_right
-from tests.faults.matrix.host import CT, PORT, UNIT
+from tests.faults.matrix.host import CT, PORT, UNIT, Run
+from tests.fixtures import memory
 
 UNIT_FILE = f"/etc/systemd/system/{UNIT}"
 ENVIRONMENT = "/etc/sglang/main/current/environment"
 TAKEN = set_right("Instance \\| Take the release")
 USER = "Instance \\| Hold the service's user"
 IN_THE_WAY = r"there is a folder in the place of this file; move it away"
+# In bytes: less than the engine starts with.
+LITTLE = 100 << 20
 PORT_TAKEN = rf"port {PORT} is taken by the process \d+ \(python3\)"
 
 
@@ -70,6 +73,15 @@ def kill_the_engine_again_and_again() -> None:
     raise AssertionError("systemd never gave up")
 
 
+def have_little_memory() -> Run:
+    CT.check_output(f"systemctl stop {UNIT}")
+    running = host.start()
+    with memory.short(UNIT, LITTLE) as counts:
+        job = running.end()
+        assert memory.killed(counts) > 0
+    return job
+
+
 FAULTS = (
     Fault("unit-deleted", "The unit was deleted, and nothing serves.", delete_the_unit, TAKEN),
     Fault("unit-deleted-running", "The unit was deleted, and the engine still runs.", delete_the_unit_alone, TAKEN),
@@ -111,5 +123,11 @@ FAULTS = (
         kill_the_engine_again_and_again,
         NO_ANSWER,
         quick=True,
+    ),
+    Fault(
+        "memory-low",
+        "There is too little memory: the kernel kills the engine that starts.",
+        have_little_memory,
+        r"look into the kernel log of the host for 'Out of memory'",
     ),
 )

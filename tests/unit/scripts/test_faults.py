@@ -8,11 +8,11 @@ from scripts.faults import document
 from tests.faults.matrix.catalogue import FAULTS, UNTESTED
 from tests.faults.matrix.results import Row
 
-ROWS = [Row(fault.id, fault.what, "a < b | c", fault.mended, ["Make it", "Start it"], 12.4) for fault in FAULTS]
+ROWS = [Row(fault.id, fault.what, "a < b | c", fault.mended, ["Make it", "Start it"], 12.4, "7") for fault in FAULTS]
 
 
 def test_each_fault_has_its_row() -> None:
-    told = document("7", ROWS)
+    told = document(ROWS)
     for fault in FAULTS:
         by = f"The operator {fault.mended}. " if fault.mended else ""
         assert f"| {fault.what} | a \\< b \\| c | {by}Make it; Start it | 12 | none |" in told
@@ -23,7 +23,7 @@ def test_each_fault_has_its_row() -> None:
 
 def test_a_fault_that_was_not_repaired_leaves_no_table() -> None:
     with pytest.raises(KeyError):
-        document("7", ROWS[1:])
+        document(ROWS[1:])
 
 
 def test_names_are_used_once() -> None:
