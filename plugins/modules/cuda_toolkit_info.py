@@ -50,6 +50,38 @@ options:
     description: Where the kernel module tells its version.
     type: path
     default: /proc/driver/nvidia/version
+  held:
+    description: What is held on this machine, to see whether anything of it is left to do.
+    type: dict
+    suboptions:
+      home:
+        description: The CUDA_HOME.
+        type: path
+        required: true
+      tools:
+        description: The folder that has ninja.
+        type: path
+        required: true
+      venv:
+        description: The virtual environment of the wheels.
+        type: path
+        required: true
+      version:
+        description: The CUDA version that O(held.venv) and O(held.requirements) are of.
+        type: str
+        required: true
+      python:
+        description: The Python of the virtual environment.
+        type: str
+        required: true
+      requirements:
+        description: The wheels.
+        type: list
+        elements: str
+        required: true
+      wheelhouse:
+        description: The folder that the wheels come from.
+        type: path
 extends_documentation_fragment:
   - gpuserve.sglang.attributes.read_only
 """
@@ -89,6 +121,11 @@ root:
   returned: always
   type: str
   sample: ""
+settled:
+  description: Whether O(held) is as it should be and proven, so that nothing is left to do.
+  returned: always
+  type: bool
+  sample: true
 compiler_found:
   description: Whether the C++ compiler is there.
   returned: always
@@ -111,12 +148,40 @@ checks:
 """
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failing, failure_message, summary
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import toolkit
+from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import proof, toolkit
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import host
+from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state, venv
+
+
+def is_settled(params: Mapping[str, Any], version: str, origin: str, found: toolkit.Toolkit | None) -> bool:
+    """Whether what is held stands on the toolkit of ``origin``, or on the wheels that the role brings."""
+    held = params["held"]
+    if origin == "none" and params["source"] == "wheels" and held["version"] == version:
+        house = Path(held["wheelhouse"]) if held["wheelhouse"] else None
+        request = venv.Request(
+            Path(held["venv"]), held["python"], requirements=tuple(held["requirements"]), wheelhouse=house
+        )
+        try:
+            if venv.problems(state.inspect(request.path), request):
+                return False
+        except state.VenvError:
+            return False
+        found = toolkit.in_venv(request.path)
+        ninja = toolkit.ninja(request.path)
+    else:
+        ninja = toolkit.ninja(Path(params["engine_venv"]) if origin == "engine" else None)
+    if found is None or found.version != version or ninja is None:
+        return False
+    architectures = tuple(params["architectures"])
+    return proof.held(
+        proof.Request(Path(held["home"]), Path(held["tools"]), found, ninja, architectures, params["compiler"])
+    )
 
 
 def main() -> None:
@@ -131,6 +196,18 @@ def main() -> None:
             "architectures": {"type": "list", "elements": "str", "required": True},
             "compiler": {"default": "g++"},
             "running_file": {"type": "path", "default": "/proc/driver/nvidia/version"},
+            "held": {
+                "type": "dict",
+                "options": {
+                    "home": {"type": "path", "required": True},
+                    "tools": {"type": "path", "required": True},
+                    "venv": {"type": "path", "required": True},
+                    "version": {"required": True},
+                    "python": {"required": True},
+                    "requirements": {"type": "list", "elements": "str", "required": True},
+                    "wheelhouse": {"type": "path"},
+                },
+            },
         },
         supports_check_mode=True,
     )
@@ -146,12 +223,14 @@ def main() -> None:
     origin = next(iter(found), "none")
     if origin == "none" and params["source"] == "wheels":
         checks.append(toolkit.judge_wheels(version))
+    compiler = shutil.which(params["compiler"]) is not None
     result = {
         "version": version,
         "reason": reason,
         "origin": origin,
         "root": str(found[origin].root) if found else "",
-        "compiler_found": shutil.which(params["compiler"]) is not None,
+        "compiler_found": compiler,
+        "settled": bool(params["held"]) and compiler and is_settled(params, version, origin, found.get(origin)),
         "checks": as_dicts(checks),
     }
     subject = f"cuda_toolkit: {version} ({reason})"

@@ -122,6 +122,11 @@ def unproven(request: Request) -> list[str]:
     return [name for name in request.architectures if known.get(name) != key(request, name)]
 
 
+def held(request: Request) -> bool:
+    """Whether the links are there, and each architecture was proven with what they point to."""
+    return present_links(request) == wanted_links(request) and not unproven(request)
+
+
 def write_links(wanted: Mapping[Path, str], present: Mapping[Path, str]) -> None:
     """Make the links that are wanted, and remove others."""
     for path in present:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import proof
+from ansible_collections.gpuserve.sglang.plugins.module_utils.python import venv
 from ansible_collections.gpuserve.sglang.plugins.modules import cuda_toolkit_home, cuda_toolkit_info
 
 from tests.fixtures.modules import in_process
@@ -110,6 +111,57 @@ def test_home_is_made_and_proven_once(
     second = home(capsys, tmp_path, venv=str(engine))
     assert (second["changed"], second["compiled"]) == (False, [])
     assert second["diff"]["before"] == second["diff"]["after"]
+
+
+def settled(capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path, **options: Any) -> bool:
+    held = {
+        "home": str(tmp_path / "home"),
+        "tools": str(tmp_path / "tools"),
+        "venv": str(tmp_path / "own"),
+        "version": "13.0",
+        "python": "python3",
+        "requirements": ["alpha==1.0"],
+        **options.pop("held", {}),
+    }
+    told: bool = info(capsys, tmp_path, engine_venv=str(engine), held=held, **options)["settled"]
+    return told
+
+
+def test_settled_is_what_is_proven_with_the_engine_s_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = lay_out(engine / "lib/python3.11/site-packages/nvidia/cu13")
+    monkeypatch.setattr(proof, "_compile", lambda *_: None)
+    assert not settled(capsys, tmp_path, engine)
+    # The info module's compiler is another than the default.
+    home(capsys, tmp_path, venv=str(engine), compiler="sh")
+    assert settled(capsys, tmp_path, engine)
+    assert not info(capsys, tmp_path, engine_venv=str(engine))["settled"]
+    assert not settled(capsys, tmp_path, engine, architectures=["sm_120", "sm_90"])
+    assert not settled(capsys, tmp_path, engine, compiler="no-such-compiler")
+    assert not settled(capsys, tmp_path, engine, held={"tools": str(tmp_path / "elsewhere")})
+    (root / "bin/nvcc").write_text("another")
+    assert not settled(capsys, tmp_path, engine)
+
+
+def test_settled_is_what_is_proven_with_the_wheels(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    site = own / "lib/python3.11/site-packages"
+    lay_out(site / "nvidia/cu13")
+    (own / "bin").mkdir()
+    (own / "bin/ninja").touch()
+    monkeypatch.setattr(proof, "_compile", lambda *_: None)
+    home(capsys, tmp_path, venv=str(own), compiler="sh")
+    wrong: list[str] = []
+    monkeypatch.setattr(venv, "problems", lambda _state, request: wrong if request.path == own else ["another"])
+    assert settled(capsys, tmp_path, engine)
+    # What the requirements say is for another version than was chosen.
+    assert not settled(capsys, tmp_path, engine, held={"version": "13.1"})
+    assert not settled(capsys, tmp_path, engine, source="packages")
+    wrong.append("ninja is missing")
+    assert not settled(capsys, tmp_path, engine)
 
 
 def test_a_toolkit_that_is_broken_or_of_another_version_is_refused(
