@@ -59,10 +59,6 @@ test-faults: sandbox-check setup ## each fault on a lab, repaired by a rerun, an
 	GPUSERVE_LAB=$(FAULTS_LAB) pytest -q -n 2 --maxschedchunk=1 tests/faults
 	python scripts/faults.py
 
-.PHONY: test-faults-quick
-test-faults-quick: sandbox-check setup ## some of them that no scenario has (no part of make test yet)
-	GPUSERVE_LAB=$(FAULTS_LAB) pytest -q -m quick tests/faults
-
 .PHONY: bench-download
 bench-download: setup ## throughput of a download against `hf download` from the same server
 	python benchmarks/download.py

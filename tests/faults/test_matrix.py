@@ -2,67 +2,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The fault matrix: each fault in the lab, then a rerun, then the proof as after a first deploy.
 
-`make test-faults` runs it and writes docs/faults.md, `make test-faults-quick` the subset. One fault alone:
+`make test-faults` runs it and writes docs/faults.md; scenario `reboot` has some of it in `make test`. One fault alone:
 `GPUSERVE_LAB=faults pytest tests/faults -k shard-missing`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 import pytest
 
-from tests.faults.matrix import host, kills
 from tests.faults.matrix.catalogue import FAULTS
 from tests.faults.matrix.faults import Fault
-from tests.faults.matrix.results import FOLDER, Row, keep
+from tests.faults.matrix.repair import face
+from tests.faults.matrix.results import keep
 
 
-def face(fault: Fault, had: dict[str, str]) -> Row:
-    """Bring it about, have it repaired, and prove that it is."""
-    runs: list[host.Run] = []
-
-    def ran(job: host.Run | None) -> host.Run | None:
-        if job is not None:
-            FOLDER.mkdir(parents=True, exist_ok=True)
-            (FOLDER / f"{fault.id}-{len(runs)}.txt").write_text(job.output, encoding="utf-8")
-            runs.append(job)
-        return job
-
-    ran(fault.inject())
-    job = host.run(**fault.variables)
-    ran(job)
-    if fault.refused:
-        assert job.status != 0, job.ending
-        assert re.search(fault.refused, job.said), job.ending
-        assert "Traceback" not in job.output
-        assert fault.mend is not None
-        fault.mend()
-        job = host.run(**fault.variables)
-        ran(job)
-    assert job.status == 0, job.ending
-    host.prove(job, had, **fault.variables)
-    return Row(fault.id, fault.what, detected(fault, runs), fault.mended, job.repairs, job.seconds, kills.SEED)
-
-
-def detected(fault: Fault, runs: Sequence[host.Run]) -> str:
-    """What of it was seen, in the words of the runs."""
-    if not fault.detected:
-        return f"the run before ended in: {runs[0].last_task or 'no task yet'}"
-    found = re.search(fault.detected, " ".join(one.said for one in runs))
-    assert found, f"{fault.detected} is in none of {FOLDER}/{fault.id}-*.txt"
-    return found[found.lastindex or 0]
-
-
-@pytest.mark.parametrize(
-    "fault", [pytest.param(one, id=one.id, marks=[pytest.mark.quick] if one.quick else []) for one in FAULTS]
-)
+@pytest.mark.parametrize("fault", [pytest.param(one, id=one.id) for one in FAULTS])
 def test_repaired_by_a_rerun(fault: Fault, models: dict[str, str], request: pytest.FixtureRequest) -> None:
     if not fault.bare:
         request.getfixturevalue("serving")
-    try:
-        keep(face(fault, models))
-    finally:
-        if fault.tidy is not None:
-            fault.tidy()
+    keep(face(fault, models))

@@ -25,8 +25,8 @@ class Fault:
     ``detected`` is found in what this run or the next one says; where none is given, the run that was killed tells by
     its last task how far it had come. Where the next run shall refuse, ``refused`` is found in its words, ``mend`` is
     the one thing that it told the operator to do (``mended`` in words), and the run after that repairs. ``tidy`` puts
-    the lab back in order after the proof. A ``bare`` one needs no deploy before it. ``quick`` ones make up the subset
-    of `make test`.
+    the lab back in order after the proof. A ``bare`` one needs no deploy before it. Scenario `reboot` has the
+    ``quick`` ones.
     """
 
     id: str

@@ -25,8 +25,6 @@ SEED = os.environ.setdefault("GPUSERVE_FAULT_SEED", str(random.randrange(10**6))
 # The points are spread over the time that a run takes, in seconds: one lies in each part of it.
 DEPLOYS, DEPLOY_SECONDS = 20, 115.0
 UPGRADES, UPGRADE_SECONDS = 5, 60.0
-# Points of a first deploy in the subset: in its installations, and about the engine's start.
-QUICK = (7, 16)
 NEXT = "/opt/next"
 _KEPT = f"/root/{VMID}.conf"
 
@@ -105,7 +103,6 @@ def _deploys() -> Iterator[Fault]:
             partial(_kill_deploy, seconds),
             tidy=keep_downloads,
             bare=True,
-            quick=number in QUICK,
         )
 
 
