@@ -84,9 +84,11 @@ def failure_message(subject: str, checks: Sequence[Check], fail_on: str = FAIL) 
 
 
 def table(checks: Sequence[Check]) -> list[str]:
-    """A line for each check: status, id and what was found, in columns."""
+    """A line for each check: status, id and what was found, in columns, and what to do about a warning."""
     widest = max((len(check.id) for check in checks), default=0)
-    return [f"{check.status:<8}{check.id:<{widest + 2}}{check.actual}" for check in checks]
+    # A failure ends the run, which tells its fix with all that goes with it.
+    fixes = [f"; fix: {check.fix}" if check.status == WARN and check.fix else "" for check in checks]
+    return [f"{check.status:<8}{check.id:<{widest + 2}}{check.actual}{fix}" for check, fix in zip(checks, fixes)]
 
 
 def not_checked(checks: Sequence[Check]) -> list[str]:

@@ -68,6 +68,10 @@ def test_table_has_a_line_for_each_check_in_columns() -> None:
     assert table([PASSED, SKIPPED]) == ["pass    a.one   1", "skipped a.four  no GPU here"]
 
 
+def test_table_says_what_to_do_about_a_warning() -> None:
+    assert table([WARNED, FAILED]) == ["warn    a.two    3; fix: use 2", "fail    a.three  5"]
+
+
 def test_table_of_nothing_is_empty() -> None:
     assert table([]) == []
 
