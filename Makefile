@@ -56,6 +56,7 @@ molecule: sandbox-check setup ## the scenarios on real LXC containers (SCENARIO=
 .PHONY: test-faults
 test-faults: sandbox-check setup ## each fault on a lab, repaired by a rerun, and docs/faults.md written (1 hour and a half; no part of make test)
 	rm -rf $(FAULTS)
+	@$(MAKE) $(MODELS)/.made
 	GPUSERVE_LAB=$(FAULTS_LAB) pytest -q -n 2 --maxschedchunk=1 tests/faults
 	python scripts/faults.py
 

@@ -42,6 +42,10 @@ def _gone(other: Holder, mine: Holder) -> bool:
         return True
     except PermissionError:
         return False
+    with suppress(OSError):
+        told = Path(f"/proc/{other.pid}/stat").read_text(encoding="utf-8", errors="replace")
+        # It has ended, and its parent has not asked for it yet. The name before the state may hold anything.
+        return told.rpartition(")")[2].split()[0] == "Z"
     return False
 
 

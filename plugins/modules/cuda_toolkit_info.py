@@ -149,6 +149,7 @@ checks:
 
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,17 +161,17 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.python import stat
 
 
 def is_settled(params: Mapping[str, Any], version: str, origin: str, found: toolkit.Toolkit | None) -> bool:
-    """Whether what is held stands on the toolkit of ``origin``, or on the wheels that the role brings."""
+    """Whether what is held stands on the toolkit of ``origin``, or on the wheels that the role brings.
+
+    Raises what keeps it from being seen: VenvError, OSError.
+    """
     held = params["held"]
     if origin == "none" and params["source"] == "wheels" and held["version"] == version:
         house = Path(held["wheelhouse"]) if held["wheelhouse"] else None
         request = venv.Request(
             Path(held["venv"]), held["python"], requirements=tuple(held["requirements"]), wheelhouse=house
         )
-        try:
-            if venv.problems(state.inspect(request.path), request):
-                return False
-        except state.VenvError:
+        if venv.problems(state.inspect(request.path), request):
             return False
         found = toolkit.in_venv(request.path)
         ninja = toolkit.ninja(request.path)
@@ -224,13 +225,17 @@ def main() -> None:
     if origin == "none" and params["source"] == "wheels":
         checks.append(toolkit.judge_wheels(version))
     compiler = shutil.which(params["compiler"]) is not None
+    settled = False
+    # What cannot be seen is not settled: who brings it says what is wrong.
+    with suppress(state.VenvError, OSError):
+        settled = bool(params["held"]) and compiler and is_settled(params, version, origin, found.get(origin))
     result = {
         "version": version,
         "reason": reason,
         "origin": origin,
         "root": str(found[origin].root) if found else "",
         "compiler_found": compiler,
-        "settled": bool(params["held"]) and compiler and is_settled(params, version, origin, found.get(origin)),
+        "settled": settled,
         "checks": as_dicts(checks),
     }
     subject = f"cuda_toolkit: {version} ({reason})"

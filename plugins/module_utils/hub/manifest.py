@@ -15,9 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.gpuserve.sglang.plugins.module_utils.files import write_whole
+
 NAME = ".gpuserve-manifest.json"
 # Beside it: partial files, the lock, and how a running transfer goes.
 WORK = ".gpuserve"
+# In there: from when until when a file of the model was wrong.
+WRONG = "wrong.json"
 
 
 @dataclass(frozen=True)
@@ -32,15 +36,13 @@ class Held:
 @dataclass(frozen=True)
 class Manifest:
     """``origin`` is a repository's name or a local folder, ``commit`` None where none is known. ``allow`` and
-    ``ignore`` are the patterns that chose the files. ``wrong`` holds pairs of times, seconds since the epoch: from when
-    until when a file had another content. Who loaded the model in between has that."""
+    ``ignore`` are the patterns that chose the files."""
 
     origin: str
     commit: str | None
     entries: Mapping[str, Held]
     allow: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    wrong: tuple[tuple[float, float], ...] = ()
 
     @property
     def files(self) -> dict[str, int]:
@@ -63,7 +65,6 @@ class Manifest:
             "commit": self.commit,
             "allow": list(self.allow),
             "ignore": list(self.ignore),
-            "wrong": self.wrong,
             "files": files,
         }
         written = folder / f"{NAME}.new"
@@ -92,6 +93,23 @@ def read(folder: Path) -> Manifest | None:
         return None
 
 
+def wrong(folder: Path) -> list[tuple[float, float]]:
+    """From when until when a file in ``folder`` had another content than its manifest said, as seconds since the epoch.
+
+    Who loaded the model in between has that.
+    """
+    try:
+        told = json.loads((folder / WORK / WRONG).read_text(encoding="utf-8"))
+        return [(float(since), float(until)) for since, until in told]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def remember_wrong(folder: Path, since: float, until: float) -> None:
+    """Add to what `wrong` tells. Raises OSError."""
+    write_whole(folder / WORK / WRONG, json.dumps([*wrong(folder), (since, until)]) + "\n")
+
+
 def parse(text: str) -> Manifest:
     """A manifest out of its text. Raises ValueError when it is none."""
     try:
@@ -100,11 +118,7 @@ def parse(text: str) -> Manifest:
             str(name): Held(int(file["size"]), str(file["sha256"]), int(file["mtime_ns"]))
             for name, file in told["files"].items()
         }
-        # Older manifests do not tell.
-        wrong = tuple((float(since), float(until)) for since, until in told.get("wrong", []))
-        return Manifest(
-            str(told["origin"]), told["commit"], entries, tuple(told["allow"]), tuple(told["ignore"]), wrong
-        )
+        return Manifest(str(told["origin"]), told["commit"], entries, tuple(told["allow"]), tuple(told["ignore"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no manifest: {error}") from error
 

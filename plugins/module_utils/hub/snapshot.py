@@ -402,19 +402,21 @@ def _fetcher(request: Request, planned: Plan, xet: bool, lock: Lock) -> fetch.Fe
 def _put_in_place(request: Request, planned: Plan, proved: Mapping[str, str]) -> None:
     """Give the proved files their names, and write down what is there now."""
     dest = request.dest
+    if planned.answered:
+        # Of another revision files are not wrong, and what is not there was loaded by nobody.
+        there = [dest / entry.path for entry in planned.missing if (dest / entry.path).is_file()]
+        if there:
+            manifest.remember_wrong(dest, min(path.stat().st_mtime for path in there), time.time())
     if planned.changes:
         # First: a folder between two states must not be believed.
         (dest / manifest.NAME).unlink(missing_ok=True)
     folders = {dest}
-    replaced = []
     for entry in planned.missing:
         target = dest / entry.path
         if target.is_dir() and not target.is_symlink():
             raise SnapshotError(f"{target} is a folder, and the model has a file of that name", "move the folder away")
         target.parent.mkdir(parents=True, exist_ok=True)
         folders.add(target.parent)
-        if target.exists():
-            replaced.append(target.stat().st_mtime)
         transfer.whole(request.staging, entry).replace(target)
     if request.prune:
         remove_files(dest, planned.others)
@@ -424,10 +426,7 @@ def _put_in_place(request: Request, planned: Plan, proved: Mapping[str, str]) ->
     for entry in planned.entries:
         found = (dest / entry.path).stat()
         held[entry.path] = manifest.Held(found.st_size, proved[entry.path], found.st_mtime_ns)
-    wrong = planned.known.wrong if planned.known is not None else ()
-    if replaced:
-        wrong = (*wrong, (min(replaced), time.time()))
-    manifest.Manifest(request.origin, planned.commit, held, request.allow, request.ignore, wrong).write(dest)
+    manifest.Manifest(request.origin, planned.commit, held, request.allow, request.ignore).write(dest)
     shutil.rmtree(request.staging)
 
 

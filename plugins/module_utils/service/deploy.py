@@ -390,7 +390,9 @@ def _compare(
     variables = store.path(runs) / ENVIRONMENT
     if runs == asked.release and store.environment_differs(runs, environment) and _older(variables, state):
         restart.append("the environment's file was edited by hand")
-    restart += [f"the engine has loaded a file of {model} that was wrong" for model in _mended(asked.models, state)]
+    restart += [
+        f"the engine may have loaded a file of {model} that was wrong" for model in _mended(asked.models, state)
+    ]
     return restart, waits
 
 
@@ -418,14 +420,13 @@ def _older(path: Path, state: unit.UnitState) -> bool:
 
 
 def _mended(models: Sequence[str], state: unit.UnitState) -> list[str]:
-    """The models of which the engine loaded a file that was wrong then, and was put right since."""
+    """The models of which a file was wrong at the engine's start, and was put right since."""
     began = _began(state)
     if began is None:
         return []
-    found = {model: manifest.read(Path(model)) for model in models}
-    # One that is yet to come is a clock's error, and would never be over.
+    # An end that is yet to come is a clock's error, and would never be over.
     return [
         model
-        for model, known in found.items()
-        if known is not None and any(since <= began < until <= time.time() for since, until in known.wrong)
+        for model in models
+        if any(since <= began < until <= time.time() for since, until in manifest.wrong(Path(model)))
     ]

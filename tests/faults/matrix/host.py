@@ -91,7 +91,7 @@ class Run:
     @property
     def repairs(self) -> list[str]:
         """What it changed, as its own list at the end tells."""
-        told = self.output.rpartition("REPAIRS")[2]
+        told = self.output.partition("REPAIRS")[2]
         names = re.findall(r"^  - (.+)$", told, re.MULTILINE)
         return [re.sub(r"^\w+ \| ", "", name) for name in names]
 
@@ -112,7 +112,7 @@ class Running:
         return Run(status, self.output.read(), seconds)
 
     def kill(self) -> Run:
-        """End it as no handler can catch, all its processes at once."""
+        """End it as no handler can catch; a worker of its in the middle of a task ends that first."""
         os.killpg(self.process.pid, signal.SIGKILL)
         return self.end()
 

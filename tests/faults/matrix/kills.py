@@ -1,6 +1,9 @@
 # Copyright (c) 2026, gpuserve contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The controller killed, with all its processes at once, at random points of a first deploy and of an upgrade."""
+"""The controller's run killed at random points of a first deploy and of an upgrade.
+
+What it has begun on a host goes on there to the end of its task, as after the loss of a controller.
+"""
 
 from __future__ import annotations
 

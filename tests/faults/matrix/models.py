@@ -102,7 +102,7 @@ FAULTS = (
         "shard-corrupted-loaded",
         "The same, and the engine has loaded it since.",
         load_a_corrupted_shard,
-        r"the engine has loaded a file of \S+ that was wrong",
+        r"the engine may have loaded a file of \S+ that was wrong",
         quick=True,
     ),
     Fault(

@@ -76,10 +76,14 @@ def kill_the_engine_again_and_again() -> None:
 def have_little_memory() -> Run:
     CT.check_output(f"systemctl stop {UNIT}")
     running = host.start()
-    with memory.short(UNIT, LITTLE) as counts:
-        job = running.end()
-        assert memory.killed(counts) > 0
-    return job
+    try:
+        with memory.short(UNIT, LITTLE) as counts:
+            job = running.end()
+            assert memory.killed(counts) > 0
+        return job
+    finally:
+        if running.process.poll() is None:
+            running.kill()
 
 
 FAULTS = (

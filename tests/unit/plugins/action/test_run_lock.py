@@ -74,11 +74,12 @@ def test_a_second_run_ends_with_the_name_of_the_first(folder: Path) -> None:
     assert not (folder / "lock").exists()
 
 
-def test_a_run_that_was_killed_is_in_nobody_s_way(folder: Path) -> None:
+@pytest.mark.parametrize("reaped", [True, False], ids=["gone", "zombie"])
+def test_a_run_that_was_killed_is_in_nobody_s_way(folder: Path, reaped: bool) -> None:
     first = start(folder)
     taken(folder)
     os.killpg(first.pid, signal.SIGKILL)
-    first.communicate(timeout=60)
+    os.waitid(os.P_PID, first.pid, os.WEXITED if reaped else os.WEXITED | os.WNOWAIT)
     (folder / "go").touch()
     second = start(folder)
     told = second.communicate(timeout=60)[0]

@@ -11,16 +11,11 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifes
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     held = {"config.json": manifest.Held(3, "a" * 64, 5)}
-    made = manifest.Manifest("lab/tiny", "0" * 40, held, ("*.json",), ("*.md",), ((7.5, 9.0),))
+    made = manifest.Manifest("lab/tiny", "0" * 40, held, ("*.json",), ("*.md",))
     made.write(tmp_path)
     assert manifest.read(tmp_path) == made
     assert (made.files, made.digests) == ({"config.json": 3}, {"config.json": "a" * 64})
     assert [path.name for path in tmp_path.iterdir()] == [manifest.NAME]
-
-
-def test_one_that_does_not_tell_what_was_wrong_is_read() -> None:
-    read = manifest.parse('{"origin": "a", "commit": null, "allow": [], "ignore": [], "files": {}}')
-    assert read.wrong == ()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"origin": "a", "commit": null}', '{"files": {"a": "b"}}'])
@@ -48,3 +43,13 @@ def test_a_listing_follows_links_and_leaves_hidden_folders_out(model: Path) -> N
         "model.safetensors",
         "original/params.json",
     ]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '[["a", "b"]]'])
+def test_what_was_wrong_is_none_where_it_cannot_be_read(tmp_path: Path, text: str) -> None:
+    assert manifest.wrong(tmp_path) == []
+    (tmp_path / manifest.WORK).mkdir()
+    (tmp_path / manifest.WORK / manifest.WRONG).write_text(text)
+    assert manifest.wrong(tmp_path) == []
+    manifest.remember_wrong(tmp_path, 1.0, 2.0)
+    assert manifest.wrong(tmp_path) == [(1.0, 2.0)]

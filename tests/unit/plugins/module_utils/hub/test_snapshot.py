@@ -442,14 +442,9 @@ def test_a_touched_file_with_the_same_content_changes_nothing(
     assert snapshot.plan(from_hub).in_place
 
 
-def test_the_manifest_tells_from_when_until_when_a_file_was_wrong(
+def test_it_is_remembered_from_when_until_when_a_file_was_wrong(
     hub: HubServer, model: Path, from_hub: snapshot.Request
 ) -> None:
-    def wrong() -> tuple[tuple[float, float], ...]:
-        read = manifest.read(from_hub.dest)
-        assert read is not None
-        return read.wrong
-
     hub.add("lab/tiny", model)
     hold(from_hub)
     # What was not there was loaded by nobody.
@@ -457,19 +452,43 @@ def test_the_manifest_tells_from_when_until_when_a_file_was_wrong(
     hold(from_hub)
     os.utime(from_hub.dest / "model.safetensors", (1, 1))
     hold(from_hub)
-    assert wrong() == ()
+    assert manifest.wrong(from_hub.dest) == []
     begun = time.time()
     for number, name in enumerate(["config.json", "model.safetensors"]):
         (from_hub.dest / name).write_bytes(b"wrong")
         os.utime(from_hub.dest / name, (number + 5, number + 5))
     hold(from_hub)
-    [(since, until)] = wrong()
+    [(since, until)] = manifest.wrong(from_hub.dest)
     assert since == 5
     assert begun <= until <= time.time()
     (from_hub.dest / "config.json").write_bytes(b"wrong")
     hold(from_hub)
-    assert wrong()[0] == (since, until)
-    assert len(wrong()) == 2
+    assert manifest.wrong(from_hub.dest)[0] == (since, until)
+    assert len(manifest.wrong(from_hub.dest)) == 2
+
+
+def test_files_of_another_revision_were_not_wrong(hub: HubServer, model: Path, from_hub: snapshot.Request) -> None:
+    first = hub.add("lab/tiny", model)
+    hold(dataclasses.replace(from_hub, revision=first.commit))
+    (model / "config.json").write_text('{"model_type": "mistral"}\n')
+    second = hub.add("lab/tiny", model)
+    assert missing(hold(dataclasses.replace(from_hub, revision=second.commit))) == ["config.json"]
+    assert manifest.wrong(from_hub.dest) == []
+
+
+def test_a_run_that_dies_before_the_manifest_has_remembered_what_was_wrong(
+    hub: HubServer, model: Path, from_hub: snapshot.Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add("lab/tiny", model)
+    hold(from_hub)
+    (from_hub.dest / "model.safetensors").write_bytes(b"wrong")
+    with monkeypatch.context() as dies:
+        dies.setattr(manifest.Manifest, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            hold(from_hub)
+    assert not (from_hub.dest / manifest.NAME).exists()
+    hold(from_hub)
+    assert len(manifest.wrong(from_hub.dest)) == 1
 
 
 def test_decay_is_found_by_sha256_alone_and_repaired(hub: HubServer, model: Path, from_hub: snapshot.Request) -> None:
