@@ -43,6 +43,8 @@ def break_hosts_and_lose_a_shard() -> Run:
     CT.check_output(f"rm {SHARD}")
     with host.playing() as ended:
         host.wait("the download tells that it cannot go on", f"grep -q ConnectError {STATUS}")
+        # The run tells how a download goes every ten seconds.
+        time.sleep(15)
         mend_hosts()
     return ended[0]
 
