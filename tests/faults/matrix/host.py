@@ -14,7 +14,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -104,6 +104,10 @@ class Running:
     output: IO[str]
     began: float
 
+    def tasks(self) -> int:
+        """How many have begun."""
+        return Path(f"/proc/self/fd/{self.output.fileno()}").read_bytes().count(b"\nTASK [")
+
     def end(self) -> Run:
         """Wait for it."""
         status = self.process.wait(_RUN_LIMIT)
@@ -113,7 +117,9 @@ class Running:
 
     def kill(self) -> Run:
         """End it as no handler can catch; a worker of its in the middle of a task ends that first."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        # It may have ended before.
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         return self.end()
 
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -25,9 +26,10 @@ from tests.faults.matrix.host import CT, PVE, Run
 
 # Another one for each run, so that each tries other points; the same one for all of pytest's workers.
 SEED = os.environ.setdefault("GPUSERVE_FAULT_SEED", str(random.randrange(10**6)))
-# The points are spread over the time that a run takes, in seconds: one lies in each part of it.
-DEPLOYS, DEPLOY_SECONDS = 20, 115.0
-UPGRADES, UPGRADE_SECONDS = 5, 60.0
+# The points are spread over a run, one in each part of it: of its time in seconds, and every other one of its tasks. A
+# machine that is busy takes longer, installations take most of the time, and most tasks are short.
+DEPLOYS, DEPLOY_SECONDS, DEPLOY_TASKS = 20, 115.0, 76
+UPGRADES, UPGRADE_SECONDS, UPGRADE_TASKS = 6, 60.0, 66
 NEXT = "/opt/next"
 _KEPT = f"/root/{VMID}.conf"
 
@@ -75,15 +77,35 @@ def make_bare() -> None:
     host.wait("the container is up", "systemctl is-active ssh")
 
 
-def _kill_after(seconds: float, **variables: object) -> Run:
-    running = host.start(**variables)
-    time.sleep(seconds)
-    return running.kill()
+@dataclass(frozen=True)
+class Point:
+    """``seconds`` after the begin of a run, or of its task of that number."""
+
+    seconds: float
+    task: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s after the begin of {f'task {self.task} of ' if self.task else ''}"
+
+    @classmethod
+    def drawn(cls, what: str, number: int, count: int, seconds: float, tasks: int) -> Point:
+        """One in the part ``number`` of ``count``."""
+        chance = random.Random(f"{SEED} {what} {number}")
+        share = (number + chance.random()) / count
+        return cls(chance.uniform(0, 2), 1 + int(share * tasks)) if number % 2 else cls(share * seconds)
+
+    def kill(self, **variables: object) -> Run:
+        """A run that dies there."""
+        running = host.start(**variables)
+        while running.tasks() < self.task and running.process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(self.seconds)
+        return running.kill()
 
 
-def _kill_deploy(seconds: float) -> Run:
+def _kill_deploy(point: Point) -> Run:
     make_bare()
-    return _kill_after(seconds)
+    return point.kill()
 
 
 def _go_back() -> None:
@@ -92,18 +114,13 @@ def _go_back() -> None:
     CT.check_output(f"rm -r {NEXT}")
 
 
-def _point(what: str, number: int, count: int, whole: float) -> float:
-    """When the run is killed, in seconds after its begin."""
-    return (number + random.Random(f"{SEED} {what} {number}").random()) * whole / count
-
-
 def _deploys() -> Iterator[Fault]:
     for number in range(DEPLOYS):
-        seconds = _point("deploy", number, DEPLOYS, DEPLOY_SECONDS)
+        point = Point.drawn("deploy", number, DEPLOYS, DEPLOY_SECONDS, DEPLOY_TASKS)
         yield Fault(
             f"deploy-killed-{number:02}",
-            f"The controller is killed {seconds:.0f} s after the begin of a first deploy.",
-            partial(_kill_deploy, seconds),
+            f"The controller is killed {point}a first deploy.",
+            partial(_kill_deploy, point),
             tidy=keep_downloads,
             bare=True,
         )
@@ -111,7 +128,7 @@ def _deploys() -> Iterator[Fault]:
 
 def _upgrades() -> Iterator[Fault]:
     for number in range(UPGRADES):
-        seconds = _point("upgrade", number, UPGRADES, UPGRADE_SECONDS)
+        point = Point.drawn("upgrade", number, UPGRADES, UPGRADE_SECONDS, UPGRADE_TASKS)
         # Another engine in a venv of its own, and a flag that takes a restart. No two points have the same release.
         upgraded: dict[str, object] = {
             "sglang_install_root": NEXT,
@@ -120,8 +137,8 @@ def _upgrades() -> Iterator[Fault]:
         }
         yield Fault(
             f"upgrade-killed-{number:02}",
-            f"The controller is killed {seconds:.0f} s after the begin of an upgrade.",
-            partial(_kill_after, seconds, **upgraded),
+            f"The controller is killed {point}an upgrade.",
+            partial(point.kill, **upgraded),
             variables=upgraded,
             tidy=_go_back,
         )
