@@ -155,33 +155,24 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failing, failure_message, summary
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import proof, toolkit
+from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import settled, toolkit
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import host
 from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state, venv
 
 
-def is_settled(params: Mapping[str, Any], version: str, origin: str, found: toolkit.Toolkit | None) -> bool:
-    """Whether what is held stands on the toolkit of ``origin``, or on the wheels that the role brings.
-
-    Raises what keeps it from being seen: VenvError, OSError.
-    """
+def what_is_held(params: Mapping[str, Any], version: str) -> settled.Held:
+    """From the module's parameters."""
     held = params["held"]
-    if origin == "none" and params["source"] == "wheels" and held["version"] == version:
-        house = Path(held["wheelhouse"]) if held["wheelhouse"] else None
-        request = venv.Request(
-            Path(held["venv"]), held["python"], requirements=tuple(held["requirements"]), wheelhouse=house
-        )
-        if venv.problems(state.inspect(request.path), request):
-            return False
-        found = toolkit.in_venv(request.path)
-        ninja = toolkit.ninja(request.path)
-    else:
-        ninja = toolkit.ninja(Path(params["engine_venv"]) if origin == "engine" else None)
-    if found is None or found.version != version or ninja is None:
-        return False
-    architectures = tuple(params["architectures"])
-    return proof.held(
-        proof.Request(Path(held["home"]), Path(held["tools"]), found, ninja, architectures, params["compiler"])
+    house = Path(held["wheelhouse"]) if held["wheelhouse"] else None
+    wheels = venv.Request(
+        Path(held["venv"]), held["python"], requirements=tuple(held["requirements"]), wheelhouse=house
+    )
+    return settled.Held(
+        Path(held["home"]),
+        Path(held["tools"]),
+        tuple(params["architectures"]),
+        params["compiler"],
+        wheels if params["source"] == "wheels" and held["version"] == version else None,
     )
 
 
@@ -225,17 +216,19 @@ def main() -> None:
     if origin == "none" and params["source"] == "wheels":
         checks.append(toolkit.judge_wheels(version))
     compiler = shutil.which(params["compiler"]) is not None
-    settled = False
-    # What cannot be seen is not settled: who brings it says what is wrong.
-    with suppress(state.VenvError, OSError):
-        settled = bool(params["held"]) and compiler and is_settled(params, version, origin, found.get(origin))
+    done = False
+    if params["held"] and compiler:
+        held = what_is_held(params, version)
+        # What cannot be seen is not settled: who brings it says what is wrong.
+        with suppress(state.VenvError, OSError):
+            done = settled.is_settled(held, version, found.get(origin), engine if origin == "engine" else None)
     result = {
         "version": version,
         "reason": reason,
         "origin": origin,
         "root": str(found[origin].root) if found else "",
         "compiler_found": compiler,
-        "settled": settled,
+        "settled": done,
         "checks": as_dicts(checks),
     }
     subject = f"cuda_toolkit: {version} ({reason})"
