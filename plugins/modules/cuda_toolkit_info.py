@@ -147,94 +147,17 @@ checks:
       source: CUDA Compatibility guide, minor version compatibility
 """
 
-import shutil
-from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts, failing, failure_message, summary
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import settled, toolkit
-from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu import host
-from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state, venv
-
-
-def what_is_held(params: Mapping[str, Any], version: str) -> settled.Held:
-    """From the module's parameters."""
-    held = params["held"]
-    house = Path(held["wheelhouse"]) if held["wheelhouse"] else None
-    wheels = venv.Request(
-        Path(held["venv"]), held["python"], requirements=tuple(held["requirements"]), wheelhouse=house
-    )
-    return settled.Held(
-        Path(held["home"]),
-        Path(held["tools"]),
-        tuple(params["architectures"]),
-        params["compiler"],
-        wheels if params["source"] == "wheels" and held["version"] == version else None,
-    )
+from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.question import QUESTION
+from ansible_collections.gpuserve.sglang.plugins.module_utils.question import told
 
 
 def main() -> None:
-    """Entry point."""
-    module = AnsibleModule(
-        argument_spec={
-            "version": {"default": ""},
-            "fallback_version": {"required": True},
-            "engine_venv": {"type": "path"},
-            "installed_prefix": {"type": "path", "default": "/usr/local/cuda-"},
-            "source": {"choices": ["wheels", "packages"], "default": "wheels"},
-            "architectures": {"type": "list", "elements": "str", "required": True},
-            "compiler": {"default": "g++"},
-            "running_file": {"type": "path", "default": "/proc/driver/nvidia/version"},
-            "held": {
-                "type": "dict",
-                "options": {
-                    "home": {"type": "path", "required": True},
-                    "tools": {"type": "path", "required": True},
-                    "venv": {"type": "path", "required": True},
-                    "version": {"required": True},
-                    "python": {"required": True},
-                    "requirements": {"type": "list", "elements": "str", "required": True},
-                    "wheelhouse": {"type": "path"},
-                },
-            },
-        },
-        supports_check_mode=True,
-    )
-    params = module.params
-    engine = Path(params["engine_venv"]) if params["engine_venv"] else None
-    driver = host.running(Path(params["running_file"])).version
-    torch, maximum = toolkit.torch_cuda(engine), toolkit.driver_maximum(driver)
-    version, reason = toolkit.choose(params["version"], torch, maximum, params["fallback_version"])
-    checks = toolkit.judge(version, torch, maximum, driver, params["architectures"])
-    installed = toolkit.inspect(Path(params["installed_prefix"] + version))
-    places = {"engine": toolkit.in_venv(engine), "installed": installed}
-    found = {name: one for name, one in places.items() if one is not None and one.version == version}
-    origin = next(iter(found), "none")
-    if origin == "none" and params["source"] == "wheels":
-        checks.append(toolkit.judge_wheels(version))
-    compiler = shutil.which(params["compiler"]) is not None
-    done = False
-    if params["held"] and compiler:
-        held = what_is_held(params, version)
-        # What cannot be seen is not settled: who brings it says what is wrong.
-        with suppress(state.VenvError, OSError):
-            done = settled.is_settled(held, version, found.get(origin), engine if origin == "engine" else None)
-    result = {
-        "version": version,
-        "reason": reason,
-        "origin": origin,
-        "root": str(found[origin].root) if found else "",
-        "compiler_found": compiler,
-        "settled": done,
-        "checks": as_dicts(checks),
-    }
-    subject = f"cuda_toolkit: {version} ({reason})"
-    if failing(checks):
-        module.fail_json(msg=failure_message(subject, checks), **result)
-    module.exit_json(msg=summary(subject, checks), **result)
+    module = AnsibleModule(argument_spec=QUESTION.arguments, **QUESTION.rules, supports_check_mode=True)
+    result = told(QUESTION.answer, module.params)
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

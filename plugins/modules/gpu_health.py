@@ -275,68 +275,17 @@ gpus:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import (
-    as_dicts,
-    failing,
-    failure_message,
-    summary,
-)
-from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.expected import TYPES
-from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.health import Request, examine
-
-SUBJECT = "GPU health"
+from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.question import QUESTION
+from ansible_collections.gpuserve.sglang.plugins.module_utils.question import told
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "expected_count": {"type": "int"},
-            "devices": {"type": "list", "elements": "path"},
-            "driver": {"type": "str", "choices": ["required", "absent"], "default": "required"},
-            "level": {"type": "str", "choices": ["quick", "deep"], "default": "quick"},
-            "venv": {"type": "path"},
-            "idle": {"type": "bool", "default": False},
-            "environment_variables": {"type": "dict", "default": {}},
-            "thresholds": {
-                "type": "dict",
-                "default": {},
-                "options": {name: {"type": kind} for name, kind in TYPES.items()},
-            },
-            "xid_window": {"type": "int", "default": 0},
-            "ignore": {"type": "list", "elements": "str", "default": []},
-            "timeout": {"type": "int", "default": 60},
-            "fail_on": {"type": "str", "choices": ["fail", "warn", "never"], "default": "fail"},
-        },
-        supports_check_mode=True,
-    )
-    health = examine(
-        Request(
-            expected_count=module.params["expected_count"],
-            devices=tuple(module.params["devices"] or ()),
-            driver=module.params["driver"],
-            level=module.params["level"],
-            venv=module.params["venv"] or "",
-            idle=module.params["idle"],
-            environment={name: str(value) for name, value in module.params["environment_variables"].items()},
-            thresholds={name: value for name, value in module.params["thresholds"].items() if value is not None},
-            xid_window=module.params["xid_window"],
-            timeout=module.params["timeout"],
-        )
-    )
-    for name in sorted(set(module.params["ignore"]) - {check.id for check in health.checks}):
-        module.warn(f"ignore: {name} is no check of this run")
-    ignored = [check for check in failing(health.checks) if check.id in module.params["ignore"]]
-    stopping = [check for check in health.checks if check not in ignored]
-    result = {
-        "changed": False,
-        "checks": as_dicts(health.checks),
-        "summary": summary(SUBJECT, health.checks),
-        "ignored": [check.id for check in ignored],
-        "gpus": list(health.gpus),
-    }
-    fail_on = module.params["fail_on"]
-    if failing(stopping, fail_on):
-        module.fail_json(msg=failure_message(SUBJECT, stopping, fail_on), **result)
+    module = AnsibleModule(argument_spec=QUESTION.arguments, **QUESTION.rules, supports_check_mode=True)
+    result = told(QUESTION.answer, module.params)
+    for warning in result.pop("warnings", []):
+        module.warn(warning)
+    if result.get("failed"):
+        module.fail_json(**result)
     module.exit_json(**result)
 
 

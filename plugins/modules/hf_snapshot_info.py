@@ -150,56 +150,16 @@ models:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import look
-
-# What only a transfer needs.
-UNUSED = {"verify": "size", "python": None, "xet": False, "max_workers": 1, "stall_timeout": 60}
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.question import QUESTION
+from ansible_collections.gpuserve.sglang.plugins.module_utils.question import told
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "models": {
-                "type": "list",
-                "elements": "dict",
-                "required": True,
-                "options": {
-                    "dest": {"type": "path", "required": True},
-                    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-                    "repo_id": {"type": "str"},
-                    "revision": {"type": "str"},
-                    "allow_moving": {"type": "bool", "default": False},
-                    "source": {"type": "path"},
-                    "allow_patterns": {"type": "list", "elements": "str", "default": []},
-                    "ignore_patterns": {"type": "list", "elements": "str", "default": []},
-                    "prune": {"type": "bool", "default": False},
-                },
-                "required_if": [("state", "present", ("repo_id", "source"), True)],
-            },
-            "endpoint": {"type": "str"},
-            "token": {"type": "str", "no_log": True},
-            "token_file": {"type": "path", "no_log": False},
-            "timeout": {"type": "int", "default": 30},
-            "reserve_bytes": {"type": "int", "default": 1 << 30},
-            "name": {"type": "str", "default": "models"},
-        },
-        mutually_exclusive=[("token", "token_file")],
-        supports_check_mode=True,
-    )
-    found = []
-    wrong = []
-    for number, model in enumerate(module.params["models"]):
-        name = f"{module.params['name']}[{number}]"
-        try:
-            request = look.request_of({**UNUSED, **module.params, **model})
-            absent = model["state"] == "absent"
-            told = look.judged_absence(request) if absent else look.judged(request, name)
-            found.append({**told, "model": model["dest"]})
-        except look.ERRORS as error:
-            wrong.append(f"{name}: {error}")
-    if wrong:
-        module.fail_json(msg="\n".join(wrong), models=found)
-    module.exit_json(changed=False, models=found)
+    module = AnsibleModule(argument_spec=QUESTION.arguments, **QUESTION.rules, supports_check_mode=True)
+    result = told(QUESTION.answer, module.params)
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

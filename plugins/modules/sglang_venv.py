@@ -174,89 +174,19 @@ summary:
   type: str
 """
 
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils import checks, debian, installation
-from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state, venv
-
-
-def _diff(result: installation.Result, path: str) -> dict[str, str]:
-    after = result.outcome.after
-    if after is None:
-        return {"prepared": "".join(f"{path}: {problem}\n" for problem in result.outcome.problems)}
-    texts = [
-        "".join(f"{name}=={version}\n" for name, version in sorted(packages.items()))
-        for packages in (result.outcome.before, after)
-    ]
-    return {"before_header": path, "after_header": path, "before": texts[0], "after": texts[1]}
+from ansible_collections.gpuserve.sglang.plugins.module_utils.installation_question import QUESTION, converge
+from ansible_collections.gpuserve.sglang.plugins.module_utils.question import told
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "path": {"type": "path", "required": True},
-            "python": {"type": "str", "default": "python3"},
-            "creator": {"type": "str", "choices": ["auto", *venv.CREATORS], "default": "auto"},
-            "requirements": {"type": "list", "elements": "str", "default": []},
-            "requirements_no_deps": {"type": "list", "elements": "str", "default": []},
-            "constraints": {"type": "list", "elements": "str", "default": []},
-            "lock": {"type": "str"},
-            "wheelhouse": {"type": "path"},
-            "index_url": {"type": "str"},
-            "extra_index_urls": {"type": "list", "elements": "str", "default": []},
-            "exclusive": {"type": "bool", "default": False},
-            "ignore": {"type": "list", "elements": "str", "default": []},
-            "keep": {"type": "int"},
-            "system_packages": {"type": "list", "elements": "str", "default": []},
-            "names": {"type": "dict", "default": {}},
-        },
-        mutually_exclusive=[("wheelhouse", "index_url")],
-        supports_check_mode=True,
-    )
-    params = module.params
-    request = venv.Request(
-        path=Path(params["path"]),
-        python=params["python"],
-        creator=params["creator"],
-        requirements=tuple(params["requirements"]),
-        requirements_no_deps=tuple(params["requirements_no_deps"]),
-        constraints=tuple(params["constraints"]),
-        lock=params["lock"],
-        wheelhouse=Path(params["wheelhouse"]) if params["wheelhouse"] else None,
-        index_url=params["index_url"],
-        extra_index_urls=tuple(params["extra_index_urls"]),
-        exclusive=params["exclusive"],
-    )
-    where = {"venv": str(request.path), "python": str(state.interpreter(request.path))}
-    wanted = installation.Wanted(request, params["ignore"], params["keep"], params["system_packages"], params["names"])
-    try:
-        result = installation.converge(wanted, check_mode=module.check_mode)
-    except installation.NotAcceptable as refused:
-        judged = refused.checks
-        told: dict[str, Any] = {"checks": checks.as_dicts(judged), "summary": checks.summary(str(request.path), judged)}
-        lines = [told["summary"], *(check.sentence() for check in refused.stopping)]
-        ignore = params["names"].get("ignore", "ignore")
-        lines.append(f"To go on all the same, name the check in {ignore}.")
-        module.fail_json(msg="\n".join(lines), **where, **told)
-    except (state.VenvError, debian.DebianError, OSError) as error:
-        module.fail_json(msg=f"the venv {request.path} could not be brought to the wanted state: {error}", **where)
-    outcome = result.outcome
-    module.exit_json(
-        changed=result.changed,
-        **where,
-        python_version=outcome.python_version,
-        packages=None if outcome.after is None else len(outcome.after),
-        problems=outcome.problems,
-        repairs=outcome.repairs,
-        system_packages_missing=list(result.system_packages_missing),
-        removed=[str(path) for path in result.removed],
-        kept=[{"path": str(sibling.path), "used_by": sibling.used_by} for sibling in result.kept],
-        checks=checks.as_dicts(result.checks),
-        summary=checks.summary(str(request.path), result.checks),
-        diff=_diff(result, str(request.path)),
-    )
+    module = AnsibleModule(argument_spec=QUESTION.arguments, **QUESTION.rules, supports_check_mode=True)
+    result = told(partial(converge, check_mode=module.check_mode), module.params)
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":
