@@ -5,8 +5,9 @@
 
 Against `ansible all -m ping` and `ansible all -m setup` on the same inventory, in turns; of several the fastest counts.
 Then the tasks that take longest; what the main playbook, run at once, adds to a restart of the container; and the run
-with nothing to do for 16 hosts: the inventory names the one container 16 times, and the one Proxmox host once, so that
-Ansible works for 16 while their processors are this machine's.
+with nothing to do for 16 hosts: the one container gets 16 addresses, each with a name, so that each has a connection of
+its own as 16 containers would. The Proxmox host is one, and all processors are this machine's, so beside it stands what
+as many calls and tasks of ansible.builtin cost.
 
 Run it with the checkout's own Python while a sandbox is up (make sandbox): make bench-run
 """
@@ -21,6 +22,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -38,6 +42,8 @@ while wait == "wait" and subprocess.run(ask, capture_output=True).returncode:
     time.sleep(0.2)
 print("begun", begun, "seconds", time.time() - begun)
 """
+# As many calls to a container as a run with nothing to do makes, and about as many tasks on the controller.
+BARE = [{"ansible.builtin.ping": {}}] * 5 + [{"ansible.builtin.debug": {"msg": "bare"}}] * 20
 PLAYBOOK = "playbooks/k26_eagle3.yml"
 INVENTORY = "inventories/sandbox"
 
@@ -59,6 +65,11 @@ def run(*command: str, **environment: str) -> tuple[float, float, str]:
     if done.returncode:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
     return wall, spent, done.stdout
+
+
+def fastest(runs: int, *command: str) -> tuple[float, float, str]:
+    """Of so many runs."""
+    return min(run(*command) for _ in range(runs))
 
 
 def nothing_to_do(said: str) -> None:
@@ -84,18 +95,37 @@ def recovery(job: tuple[str, ...]) -> tuple[float, float]:
     return alone, time.time() - begun
 
 
-def many(folder: Path, count: int) -> Path:
-    """The sandbox with its container under ``count`` names."""
+@contextmanager
+def many(count: int) -> Iterator[str]:
+    """An inventory of the sandbox with its container under ``count`` names, each with an address of its own."""
     told = json.loads(run("ansible-inventory", "-i", f"{INVENTORY}/hosts.sh", "--list")[2])
     variables = told["_meta"]["hostvars"]
     host, container = told["proxmox"]["hosts"][0], told["sglang"]["hosts"][0]
-    groups = {
-        "proxmox": {"hosts": {host: variables[host]}},
-        "sglang": {"hosts": {f"{container}-{number}": variables[container] for number in range(count)}},
+    own = ip_address(variables[container]["ansible_host"])
+    # ssh knows the container's key by its own address.
+    arguments = f"{variables[container]['ansible_ssh_common_args']} -o HostKeyAlias={own}"
+    names = {
+        f"{container}-{number}": variables[container]
+        | {"ansible_host": str(own + number), "ansible_ssh_common_args": arguments}
+        for number in range(1, count + 1)
     }
-    (folder / "hosts.json").write_text(json.dumps({"all": {"children": groups}}))
-    (folder / "group_vars").symlink_to(ROOT / INVENTORY / "group_vars")
-    return folder / "hosts.json"
+    groups = {"proxmox": {"hosts": {host: variables[host]}}, "sglang": {"hosts": names}}
+    further = [name["ansible_host"] for name in names.values()]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "hosts.json").write_text(json.dumps({"all": {"children": groups}}))
+        (Path(folder) / "group_vars").symlink_to(ROOT / INVENTORY / "group_vars")
+        addresses("replace", further)
+        try:
+            yield f"{folder}/hosts.json"
+        finally:
+            addresses("del", further)
+
+
+def addresses(verb: str, further: list[str]) -> None:
+    """Give the container further addresses, or take them from it."""
+    lines = "; ".join(f"ip address {verb} {address}/32 dev eth0" for address in further)
+    module = ("-m", "ansible.builtin.command", "-a", json.dumps({"argv": ["sh", "-ec", lines]}))
+    run("ansible", "sglang", "-i", INVENTORY, *module)
 
 
 def main() -> None:
@@ -129,12 +159,18 @@ def main() -> None:
     print(f"\nstart of the container until its engine answers: {bare:.1f} s")
     print(f"until the end of a run of the main playbook: {recovered:.1f} s, {recovered - bare:.1f} s more")
     if options.hosts:
-        with tempfile.TemporaryDirectory() as folder:
-            inventory = str(many(Path(folder), options.hosts))
-            wall, spent, said = run(*job, inventory, "-f", str(options.hosts))
+        with many(options.hosts) as inventory, tempfile.TemporaryDirectory() as folder:
+            bare = str(Path(folder) / "bare.json")
+            Path(bare).write_text(json.dumps([{"hosts": "sglang", "gather_facts": False, "tasks": BARE}]))
+            all_at_once = (inventory, "-f", str(options.hosts))
+            one_bare = fastest(options.runs, "ansible-playbook", bare, "-i", INVENTORY)
+            many_bare = fastest(options.runs, "ansible-playbook", bare, "-i", *all_at_once)
+            wall, spent, said = fastest(options.runs, *job, *all_at_once)
             nothing_to_do(said)
         print(f"\n{options.hosts} hosts, nothing to do: {wall:.1f} s, {wall / one[0]:.1f} times one host")
         print(f"CPU seconds of one host: {spent / options.hosts:.1f}, with its share of the controller's")
+        print(f"the same with bare Ansible, 5 pings and 20 debug messages: {one_bare[0]:.1f} s for one host,")
+        print(f"{many_bare[0]:.1f} s for {options.hosts}, {many_bare[0] / one_bare[0]:.1f} times")
 
 
 if __name__ == "__main__":
