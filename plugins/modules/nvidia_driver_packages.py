@@ -176,6 +176,11 @@ persistence_due:
   returned: always
   type: bool
   sample: false
+settled:
+  description: Whether nothing was to do, and nothing is left to do.
+  returned: always
+  type: bool
+  sample: true
 checks:
   description:
     - What was looked at, each with C(id), C(status), C(expected), C(actual), C(fix) and C(source).
@@ -303,6 +308,7 @@ def main() -> None:
         "repairs": outcome.done,
         "reboot_reasons": outcome.reboot_reasons,
         "persistence_due": outcome.persistence_due,
+        "settled": outcome.settled,
         "checks": as_dicts(outcome.checks),
     }
     if outcome.refused:

@@ -154,7 +154,6 @@ taken:
 """
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -224,20 +223,8 @@ def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
             params["args"], params["environment"], params["keys"], Path(params["venv"]), models, params["unit"]
         )
         outcome = deploy.hold(places, params["instance"], wanted, params["retry"], check_mode)
-    warmth = outcome.warmth
-    return {
-        "changed": outcome.changed,
-        "release": outcome.release,
-        "restart": list(outcome.restart),
-        "waits": list(outcome.waits),
-        "running": outcome.running,
-        "proven": outcome.proof.passed if outcome.proof is not None else None,
-        "settled": outcome.settled,
-        "caches": warmth and {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
-        "asked": asdict(outcome.asked),
-        "identity": dict(outcome.identity),
-        "diff": {"before": outcome.before, "after": outcome.after, "before_header": "unit", "after_header": "unit"},
-    }
+    diff = {"before": outcome.before, "after": outcome.after, "before_header": "unit", "after_header": "unit"}
+    return {**outcome.told(), "diff": diff}
 
 
 if __name__ == "__main__":

@@ -41,6 +41,9 @@ options:
     type: list
     elements: path
     default: []
+  unit:
+    description: The text of its unit, as M(gpuserve.sglang.sglang_release) takes it.
+    type: str
 extends_documentation_fragment:
   - gpuserve.sglang.attributes.read_only
 """
@@ -85,8 +88,16 @@ checks:
   returned: with O(args)
   type: list
   elements: dict
+as_current:
+  description:
+    - What M(gpuserve.sglang.sglang_release) would return if it made this the current release now. Where it is
+      C(settled) and not C(changed), nothing is left to do.
+    - Null where it would refuse it.
+  returned: with O(unit)
+  type: dict
 """
 
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -105,8 +116,10 @@ def main() -> None:
             "keys": {"type": "str", "default": "", "no_log": True},
             "venv": {"type": "path"},
             "models": {"type": "list", "elements": "path", "default": []},
+            "unit": {"type": "str"},
         },
         required_together=[("args", "venv")],
+        required_by={"unit": ["args"]},
         supports_check_mode=True,
     )
     params = module.params
@@ -128,7 +141,20 @@ def main() -> None:
             "parts": dict(asked.parts),
             "known_good": proof is not None and proof.passed and None not in asked.parts.values(),
         }
+    if params["unit"] is not None:
+        told["as_current"] = _as_current(params, models)
     module.exit_json(changed=False, **told)
+
+
+def _as_current(params: dict[str, Any], models: list[Path]) -> dict[str, Any] | None:
+    wanted = deploy.Wanted(
+        params["args"], params["environment"], params["keys"], Path(params["venv"]), models, params["unit"]
+    )
+    # Who takes it is told what is wrong.
+    with suppress(deploy.ReleaseError, OSError):
+        outcome = deploy.hold(deploy.Places(), params["instance"], wanted, retry=False, only_look=True)
+        return {**outcome.told(), "unit": deploy.unit_name(params["instance"])}
+    return None
 
 
 def _shown(record: store.Record, kept: store.Store, runs: str | None) -> dict[str, Any]:

@@ -96,6 +96,11 @@ class Outcome:
     def refused(self) -> bool:
         return bool(failing(self.checks))
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing was to do, and nothing is left to do."""
+        return not (self.changed or self.refused or self.reboot_reasons or self.persistence_due)
+
 
 @dataclass(frozen=True)
 class Record:

@@ -10,7 +10,7 @@ import pwd
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -133,6 +133,22 @@ class Outcome:
     def identity(self) -> dict[str, object]:
         """What a measured speed of it belongs to."""
         return identity(self.record)
+
+    def told(self) -> dict[str, object]:
+        """What the modules return of it."""
+        warmth = self.warmth
+        return {
+            "changed": self.changed,
+            "release": self.release,
+            "restart": list(self.restart),
+            "waits": list(self.waits),
+            "running": self.running,
+            "proven": self.proof.passed if self.proof is not None else None,
+            "settled": self.settled,
+            "caches": warmth and {"folder": str(warmth.folder), "warm": warmth.warm, "sentence": warmth.sentence()},
+            "asked": asdict(self.asked),
+            "identity": dict(self.identity),
+        }
 
 
 def unit_name(instance: str) -> str:

@@ -78,6 +78,7 @@ def test_parameters_arrive(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 def test_result_and_diff(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = run(capsys, monkeypatch, outcome(Check("a", "pass", "b", "c")))
     assert (result["changed"], result["version"], result["reboot_reasons"]) == (True, "580.95.05", ["why"])
+    assert result["settled"] is False
     assert result["msg"] == "nvidia_driver: 580.95.05 (host): 1 passed"
     assert [(one["before"], one["after"]) for one in result["diff"]] == [
         ("libcuda1 570.172.08-1 hold\n", "libcuda1 580.95.05-1 hold\n"),

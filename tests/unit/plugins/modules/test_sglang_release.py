@@ -87,6 +87,22 @@ def test_from_first_deploy_to_rollback(capsys: pytest.CaptureFixture[str], asked
     assert "known_good" not in told
 
 
+def test_what_it_would_be_as_the_current_one(capsys: pytest.CaptureFixture[str], asked: dict[str, Any]) -> None:
+    assert "as_current" not in look(capsys, asked)
+    unit = {"unit": "[Service]\n"}
+    assert look(capsys, {**asked, **unit})["as_current"]["changed"] is True
+    assert look(capsys, {"instance": "main"})["releases"] == []
+    taken = take(capsys, asked)
+    seen = look(capsys, {**asked, **unit})["as_current"]
+    again = take(capsys, asked)
+    assert {name: again[name] for name in seen} == seen
+    assert (seen["changed"], seen["settled"], seen["unit"]) == (False, False, "sglang@main.service")
+    assert look(capsys, {**asked, "unit": "[Service]\nUser=root\n"})["as_current"]["changed"] is True
+    in_process(capsys, sglang_release, instance="main", release=taken["release"], state="rejected", told="1.00")
+    assert look(capsys, {**asked, **unit})["as_current"] is None
+    assert "unit" in in_process(capsys, sglang_release_info, instance="main", **unit)["msg"]
+
+
 def test_device_nodes_are_judged_and_give_their_groups(
     capsys: pytest.CaptureFixture[str], asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_everything_in_place_asks_apt_nothing(members: dict[str, Package], reque
         outcome = converge.converge(replace(request_, version=version))
         assert (outcome.changed, outcome.refused, outcome.version) == (False, False, "580.95.05")
         assert outcome.after == dict.fromkeys(NAMES, "580.95.05-1")
+        assert outcome.settled
 
 
 @pytest.mark.parametrize(
@@ -202,6 +203,7 @@ def test_reboot_reasons_of_a_host(members: dict[str, Package], request_: Request
     Record(ramdisks=boot.modprobe(options)).save(request_.root)
     outcome = converge.converge(replace(request_, options=options))
     assert outcome.reboot_reasons == ["nouveau holds the GPUs", "module option nvidia.NVreg_EnableMSI is 0 now"]
+    assert (outcome.changed, outcome.settled) == (False, False)
     assert [check.status for check in outcome.checks if check.id == "module.option"] == ["warn"]
 
 
