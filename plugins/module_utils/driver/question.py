@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -34,6 +35,13 @@ def _held(arguments: Mapping[str, Any], version: str) -> settled.Held:
 
 
 def _answer(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    for name in ("version", "fallback_version"):
+        if arguments[name] and not re.fullmatch(r"\d+(\.\d+)*", arguments[name]):
+            raise Refused(
+                f"cuda_toolkit: expected a version of CUDA like 13.0 as cuda_toolkit_{name}; found {arguments[name]}; "
+                f"fix: give one that NVIDIA released",
+                {"checks": []},
+            )
     engine = Path(arguments["engine_venv"]) if arguments["engine_venv"] else None
     driver = host.running(Path(arguments["running_file"])).version
     torch, maximum = toolkit.torch_cuda(engine), toolkit.driver_maximum(driver)

@@ -97,8 +97,8 @@ class Outcome:
     """``restart`` says what takes effect only by a restart of the engine that runs, ``waits`` what can wait for one.
 
     ``before`` and ``after`` are the installed unit's text. ``running`` is None when nothing runs, and empty when what
-    runs was started from no release. ``enabled``: the unit is started at each boot. ``warmth`` is None where no
-    start is ahead.
+    runs was started from no release. ``enabled``: the unit is started at each boot, ``stale``: systemd has yet to read
+    it. ``warmth`` is None where no start is ahead.
     """
 
     record: Record
@@ -111,13 +111,14 @@ class Outcome:
     after: str
     warmth: caches.Warmth | None
     enabled: bool
+    stale: bool
 
     @property
     def settled(self) -> bool:
         """Nothing is left to do but to ask what runs whether it still does what it did."""
         serves = bool(self.running) and not self.restart
         proven = self.proof is not None and self.proof.passed
-        return serves and proven and self.enabled and _has_its_user(self.after)
+        return serves and proven and self.enabled and not self.stale and _has_its_user(self.after)
 
     @property
     def release(self) -> str:
@@ -239,6 +240,7 @@ def hold(places: Places, instance: str, wanted: Wanted, retry: bool, only_look: 
         after=text,
         warmth=caches.look(kernels) if restart or runs is None else None,
         enabled=state is not None and state.enabled,
+        stale=only_look and state is not None and state.stale,
     )
 
 
@@ -327,6 +329,7 @@ def go_back(places: Places, instance: str, release_name: str | None, only_look: 
         after=text,
         warmth=caches.look(caches.folder(places.caches, Path(chosen.venv))) if restart or runs is None else None,
         enabled=state is not None and state.enabled,
+        stale=only_look and state is not None and state.stale,
     )
 
 

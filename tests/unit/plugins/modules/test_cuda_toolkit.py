@@ -60,6 +60,14 @@ def test_nothing_known_takes_the_fallback(capsys: pytest.CaptureFixture[str], tm
     assert skipped == ["cuda.driver", "cuda.torch"]
 
 
+def test_what_is_no_version_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for option in ("version", "fallback_version"):
+        told = info(capsys, tmp_path, **{option: "13.x"})
+        assert told["msg"].startswith(
+            f"cuda_toolkit: expected a version of CUDA like 13.0 as cuda_toolkit_{option}; found 13.x"
+        )
+
+
 def test_an_installed_one_and_the_engine_s_own_are_found(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, engine: Path
 ) -> None:

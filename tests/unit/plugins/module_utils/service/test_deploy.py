@@ -316,8 +316,13 @@ def test_a_stale_unit_is_read_again(host: Host) -> None:
     release = host.serve()
     asked = len(host.systemd.asked())
     host.environment = {deploy.VARIABLE: release}
-    host.systemd.states("LoadState=loaded\nActiveState=active\nMainPID=77\nNeedDaemonReload=yes\n")
-    host.hold(host.wanted())
+    states = "LoadState=loaded\nActiveState=active\nMainPID=77\nUnitFileState=enabled\n"
+    host.store.prove(release, Proof(True, 0.0, "6 passed"))
+    for stale in (False, True):
+        host.systemd.states(f"{states}NeedDaemonReload={'yes' if stale else 'no'}\n")
+        assert host.hold(host.wanted(), only_look=True).settled is not stale
+    assert "systemctl daemon-reload" not in host.systemd.asked()[asked:]
+    assert host.hold(host.wanted()).settled
     assert "systemctl daemon-reload" in host.systemd.asked()[asked:]
 
 
