@@ -28,7 +28,7 @@ from tests.faults.matrix.host import CT, PVE, Run
 SEED = os.environ.setdefault("GPUSERVE_FAULT_SEED", str(random.randrange(10**6)))
 # The points are spread over a run, one in each part of it: of its time in seconds, and every other one of its tasks. A
 # machine that is busy takes longer, installations take most of the time, and most tasks are short.
-DEPLOYS, DEPLOY_SECONDS, DEPLOY_TASKS = 20, 115.0, 76
+DEPLOYS, DEPLOY_SECONDS, DEPLOY_TASKS = 20, 115.0, 86
 UPGRADES, UPGRADE_SECONDS, UPGRADE_TASKS = 6, 60.0, 66
 NEXT = "/opt/next"
 _KEPT = f"/root/{VMID}.conf"
