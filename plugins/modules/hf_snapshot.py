@@ -229,7 +229,7 @@ from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import job, look, snapshot
+from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import job, look, question, snapshot
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.lock import Busy, Lock
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.transfer import Report
 
@@ -304,34 +304,22 @@ def absent(module: AnsibleModule, request: snapshot.Request) -> None:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "dest": {"type": "path", "required": True},
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "repo_id": {"type": "str"},
-            "revision": {"type": "str"},
-            "allow_moving": {"type": "bool", "default": False},
-            "source": {"type": "path"},
+            **question.MODEL,
+            **question.HUB,
             "seed": {"type": "str"},
             "seed_key": {"type": "path", "no_log": False},
-            "endpoint": {"type": "str"},
-            "token": {"type": "str", "no_log": True},
-            "token_file": {"type": "path", "no_log": False},
-            "allow_patterns": {"type": "list", "elements": "str", "default": []},
-            "ignore_patterns": {"type": "list", "elements": "str", "default": []},
             "verify": {"type": "str", "choices": ["size", "sha256", "none"], "default": "size"},
-            "prune": {"type": "bool", "default": False},
             "python": {"type": "path"},
             "xet": {"type": "bool", "default": True},
             "max_workers": {"type": "int", "default": 8},
-            "timeout": {"type": "int", "default": 30},
             "stall_timeout": {"type": "int", "default": 60},
-            "reserve_bytes": {"type": "int", "default": 1 << 30},
             "quiet": {"type": "bool", "default": False},
             "background": {"type": "bool", "default": False},
             "name": {"type": "str", "default": "hf_snapshot"},
         },
-        required_if=[("state", "present", ("repo_id", "source"), True)],
+        **question.MODEL_RULES,
         required_by={"seed": "repo_id"},
-        mutually_exclusive=[("source", "seed"), ("token", "token_file")],
+        mutually_exclusive=[("source", "seed"), *question.HUB_RULES["mutually_exclusive"]],
         supports_check_mode=True,
     )
     params = module.params

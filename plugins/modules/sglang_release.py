@@ -154,7 +154,6 @@ taken:
 """
 
 import time
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -218,11 +217,7 @@ def _take(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     if params["state"] == "back":
         outcome = deploy.go_back(places, params["instance"], params["release"], check_mode)
     else:
-        models = [Path(model) for model in params["models"]]
-        wanted = deploy.Wanted(
-            params["args"], params["environment"], params["keys"], Path(params["venv"]), models, params["unit"]
-        )
-        outcome = deploy.hold(places, params["instance"], wanted, params["retry"], check_mode)
+        outcome = deploy.hold(places, params["instance"], deploy.Wanted.of(params), params["retry"], check_mode)
     diff = {"before": outcome.before, "after": outcome.after, "before_header": "unit", "after_header": "unit"}
     return {**outcome.told(), "diff": diff}
 

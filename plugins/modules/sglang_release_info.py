@@ -142,14 +142,12 @@ def main() -> None:
             "known_good": proof is not None and proof.passed and None not in asked.parts.values(),
         }
     if params["unit"] is not None:
-        told["as_current"] = _as_current(params, models)
+        told["as_current"] = _as_current(params)
     module.exit_json(changed=False, **told)
 
 
-def _as_current(params: dict[str, Any], models: list[Path]) -> dict[str, Any] | None:
-    wanted = deploy.Wanted(
-        params["args"], params["environment"], params["keys"], Path(params["venv"]), models, params["unit"]
-    )
+def _as_current(params: dict[str, Any]) -> dict[str, Any] | None:
+    wanted = deploy.Wanted.of(params)
     # Who takes it is told what is wrong.
     with suppress(deploy.ReleaseError, OSError):
         outcome = deploy.hold(deploy.Places(), params["instance"], wanted, retry=False, only_look=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.gpuserve.sglang.plugins.module_utils.driver import proof, toolkit
-from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state, venv
+from ..python import state, venv
+from . import proof, toolkit
 
 
 @dataclass(frozen=True)

@@ -32,32 +32,34 @@ def _answer(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"changed": False, "models": found}
 
 
+# What hf_snapshot, too, takes of a model, and of the Hub and the disk.
+MODEL = {
+    "dest": {"type": "path", "required": True},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "repo_id": {"type": "str"},
+    "revision": {"type": "str"},
+    "allow_moving": {"type": "bool", "default": False},
+    "source": {"type": "path"},
+    "allow_patterns": {"type": "list", "elements": "str", "default": []},
+    "ignore_patterns": {"type": "list", "elements": "str", "default": []},
+    "prune": {"type": "bool", "default": False},
+}
+MODEL_RULES = {"required_if": [("state", "present", ("repo_id", "source"), True)]}
+HUB = {
+    "endpoint": {"type": "str"},
+    "token": {"type": "str", "no_log": True},
+    "token_file": {"type": "path", "no_log": False},
+    "timeout": {"type": "int", "default": 30},
+    "reserve_bytes": {"type": "int", "default": 1 << 30},
+}
+HUB_RULES = {"mutually_exclusive": [("token", "token_file")]}
+
 QUESTION = Question(
     arguments={
-        "models": {
-            "type": "list",
-            "elements": "dict",
-            "required": True,
-            "options": {
-                "dest": {"type": "path", "required": True},
-                "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-                "repo_id": {"type": "str"},
-                "revision": {"type": "str"},
-                "allow_moving": {"type": "bool", "default": False},
-                "source": {"type": "path"},
-                "allow_patterns": {"type": "list", "elements": "str", "default": []},
-                "ignore_patterns": {"type": "list", "elements": "str", "default": []},
-                "prune": {"type": "bool", "default": False},
-            },
-            "required_if": [("state", "present", ("repo_id", "source"), True)],
-        },
-        "endpoint": {"type": "str"},
-        "token": {"type": "str", "no_log": True},
-        "token_file": {"type": "path", "no_log": False},
-        "timeout": {"type": "int", "default": 30},
-        "reserve_bytes": {"type": "int", "default": 1 << 30},
+        "models": {"type": "list", "elements": "dict", "required": True, "options": MODEL, **MODEL_RULES},
+        **HUB,
         "name": {"type": "str", "default": "models"},
     },
     answer=_answer,
-    rules={"mutually_exclusive": [("token", "token_file")]},
+    rules=HUB_RULES,
 )

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from .. import unit
@@ -60,6 +61,12 @@ class Wanted:
     venv: Path
     models: Sequence[Path]
     unit: str
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Wanted:
+        """From the parameters of the modules that take a release or look at it."""
+        models = [Path(model) for model in params["models"]]
+        return cls(params["args"], params["environment"], params["keys"], Path(params["venv"]), models, params["unit"])
 
 
 # What sglang.launch_server takes when the flags are not given (sglang/srt/server_args.py, 0.4.6 to 0.5.23).
