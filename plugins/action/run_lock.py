@@ -10,10 +10,11 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.gpuserve.sglang.plugins.module_utils.run_lock import Holder
+from ansible_collections.gpuserve.sglang.plugins.module_utils.run_lock import Holder, Lock, holder
 
 
 def _boot() -> str:
@@ -49,23 +50,50 @@ def _gone(other: Holder, mine: Holder) -> bool:
     return False
 
 
+def _others(held: Holder | None, mine: Holder) -> TypeGuard[Holder]:
+    """Whether another run holds it."""
+    return held is not None and held.run != mine.run
+
+
+def _refused(result: dict[str, Any], other: Holder) -> dict[str, Any]:
+    return {**result, "failed": True, "msg": other.sentence(), "held_by": other.as_dict()}
+
+
 class ActionModule(ActionBase):  # type: ignore[misc]
     """See the module's own documentation."""
 
     _supports_check_mode = True
+    _requires_connection = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        mine = _this_run()
-        arguments = {**self._task.args, "holder": mine.as_dict()}
-        told = self._ask(arguments, task_vars)
-        other = Holder.read(told.get("held_by"))
-        if told.get("failed") and other is not None and _gone(other, mine):
-            told = self._ask({**arguments, "instead_of": other.run}, task_vars)
-        result.update(told)
-        return result
-
-    def _ask(self, arguments: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        return dict(
-            self._execute_module(module_name="gpuserve.sglang.run_lock", module_args=arguments, task_vars=task_vars)
+        _, given = self.validate_argument_spec(
+            {
+                "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+                "file": {"type": "path", "default": "/run/gpuserve-sglang.lock"},
+                "break_it": {"type": "bool", "default": False},
+            }
         )
+        lock, mine = Lock(given["file"]), _this_run()
+        result["changed"] = False
+        if given["state"] == "absent":
+            if not self._task.check_mode:
+                self._ask(lock, lock.give_back(mine))
+            return {**result, "held_by": None}
+        told = self._ask(lock, lock.look() if self._task.check_mode else lock.take(mine))
+        held = holder(told)
+        gone = held is not None and _gone(held, mine)
+        if _others(held, mine) and not gone and not given["break_it"]:
+            return _refused(result, held)
+        if not self._task.check_mode and (held is None or _others(held, mine)):
+            held = holder(self._ask(lock, lock.take_over(mine, told if gone else None)))
+            if _others(held, mine):
+                return _refused(result, held)
+        return {**result, "held_by": mine.as_dict()}
+
+    def _ask(self, lock: Lock, line: str) -> str:
+        """The lock's text. Raises AnsibleActionFail."""
+        done = self._low_level_execute_command(line)
+        if done["rc"]:
+            raise AnsibleActionFail(f"{lock.file}: {done['stderr'].strip() or done['stdout'].strip()}; run as root")
+        return str(done["stdout"])

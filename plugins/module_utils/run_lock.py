@@ -1,16 +1,19 @@
 # Copyright (c) 2026, gpuserve contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who works on a host now: one run at a time, named in a file."""
+"""Who works on a host now: one run at a time, named in a file.
+
+A host is asked in the words of its shell. Python there would cost more than all that is asked, and it may be what a run
+has yet to repair.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 
@@ -59,40 +62,44 @@ class Holder:
 
 @dataclass(frozen=True)
 class Lock:
-    """The lock of a host."""
+    """The lock of a host: lines for its shell, each of which ends with the lock's text if there is one.
 
-    file: Path
+    They end with another status than 0, and with the reason as their errors, where the file cannot be written.
+    """
 
-    def holder(self) -> Holder | None:
-        """Who holds it now. What a power loss left half-written is nobody's."""
-        try:
-            return Holder.read(json.loads(self.file.read_bytes()))
-        except (FileNotFoundError, ValueError):
-            return None
+    file: str
 
-    def take(self, mine: Holder, instead_of: str, break_it: bool, only_look: bool) -> Holder | None:
-        """Take it. Returns the other holder when there is one that stays. Raises OSError."""
-        held = self.holder()
-        if held is not None and held.run not in (mine.run, instead_of) and not break_it:
-            return held
-        if only_look or (held is not None and held.run == mine.run):
-            return None
-        partial = self.file.with_name(f".{self.file.name}.{os.getpid()}")
-        partial.write_text(json.dumps(asdict(mine)), encoding="utf-8")
-        try:
-            if held is None and not self.file.exists():
-                # Of two runs that come at the same time, one finds the other's.
-                os.link(partial, self.file)
-            else:
-                partial.replace(self.file)
-        except FileExistsError:
-            return self.holder()
-        finally:
-            partial.unlink(missing_ok=True)
+    def look(self) -> str:
+        """Change nothing."""
+        return f"if [ -e {self._file} ]; then cat {self._file}; fi"
+
+    def take(self, mine: Holder) -> str:
+        """Take it unless it is taken: of two runs that come at the same time, one finds the other's."""
+        return self._beside(mine, f'{{ ln "$p" {self._file} 2>/dev/null || [ -e {self._file} ]; }}')
+
+    def take_over(self, mine: Holder, seen: str | None) -> str:
+        """Take it from whoever wrote ``seen``, unless somebody else did that before; from anybody if that is None."""
+        other = "false" if seen is None else f'[ "$(cat {self._file})" != {shlex.quote(seen)} ]'
+        return self._beside(mine, f'{{ {other} || mv -f "$p" {self._file}; }}')
+
+    def give_back(self, mine: Holder) -> str:
+        """Remove it if it is this run's."""
+        wrote = shlex.quote(f'"run": {json.dumps(mine.run)}')
+        return f"if grep -qsF {wrote} {self._file}; then rm -f {self._file}; fi"
+
+    @property
+    def _file(self) -> str:
+        return shlex.quote(self.file)
+
+    def _beside(self, mine: Holder, then: str) -> str:
+        """Write it whole beside the lock, as ``$p``, do ``then`` with that, and leave nothing behind."""
+        text = shlex.quote(json.dumps(mine.as_dict()))
+        return f'p={self._file}.$$; printf %s {text} >"$p" && {then} && cat {self._file}; s=$?; rm -f "$p"; exit $s'
+
+
+def holder(told: str) -> Holder | None:
+    """Who wrote the lock's text. What a power loss left half-written is nobody's."""
+    try:
+        return Holder.read(json.loads(told))
+    except ValueError:
         return None
-
-    def give_back(self, mine: Holder) -> None:
-        """Remove it if it is this run's. Raises OSError."""
-        held = self.holder()
-        if held is not None and held.run == mine.run:
-            self.file.unlink(missing_ok=True)

@@ -96,3 +96,28 @@ def test_a_run_elsewhere_is_believed_until_the_lock_is_broken(folder: Path) -> N
     broken = start(folder, "-e", "run_lock_break=true")
     told = broken.communicate(timeout=60)[0]
     assert broken.returncode == 0, told
+
+
+def test_a_lock_that_tells_nothing_is_nobody_s(folder: Path) -> None:
+    (folder / "go").touch()
+    (folder / "lock").write_text('{"who": "bert@')
+    run = start(folder)
+    told = run.communicate(timeout=60)[0]
+    assert run.returncode == 0, told
+    assert not (folder / "lock").exists()
+
+
+def test_check_mode_takes_nothing(folder: Path) -> None:
+    (folder / "go").touch()
+    run = start(folder, "--check")
+    told = run.communicate(timeout=60)[0]
+    assert run.returncode == 0, told
+    assert not (folder / "lock").exists()
+
+
+def test_a_file_that_cannot_be_written_is_named(folder: Path) -> None:
+    run = start(folder, "-e", f"folder={folder}/missing")
+    told = " ".join(run.communicate(timeout=60)[0].split())
+    assert run.returncode != 0
+    assert f"{folder}/missing/lock: " in told
+    assert "run as root" in told
