@@ -67,13 +67,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        _, given = self.validate_argument_spec(
+        given = self.validate_argument_spec(
             {
                 "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 "file": {"type": "path", "default": "/run/gpuserve-sglang.lock"},
                 "break_it": {"type": "bool", "default": False},
             }
-        )
+        )[1]
         lock, mine = Lock(given["file"]), _this_run()
         result["changed"] = False
         if given["state"] == "absent":

@@ -12,8 +12,9 @@ version_added: 0.1.0
 author: gpuserve contributors (@gpuserve)
 description:
   - Answers what M(gpuserve.sglang.hf_snapshot_info), M(gpuserve.sglang.gpu_health),
-    M(gpuserve.sglang.cuda_toolkit_info) and M(gpuserve.sglang.sglang_venv) answer, each with the same arguments and the
-    same result, at the price of one call to the host.
+    M(gpuserve.sglang.cuda_toolkit_info), M(gpuserve.sglang.sglang_venv), M(gpuserve.sglang.sglang_release_info) and
+    M(gpuserve.sglang.sglang_probe) answer, each with the same arguments and the same result, at the price of one call
+    to the host.
   - An answer that failed does not make this module fail, nor do arguments that its module refuses. Whoever asked has to
     look at C(failed) of each.
   - It fails for a module that cannot be asked and for secrets in the wrong place, before anything is looked at.
@@ -23,13 +24,13 @@ options:
       - The questions, each under the name that its answer is to have.
       - Each has C(module), the name of one of the modules above without C(gpuserve.sglang), and C(arguments), a
         dictionary of the module's options. One that is null counts as not given.
-      - V(sglang_venv) is answered as in check mode.
+      - V(sglang_venv) and V(sglang_probe) are answered as in check mode.
     type: dict
     required: true
   secrets:
     description:
-      - The arguments that are secrets (C(token) of V(hf_snapshot_info)), in a dictionary under the name of the
-        question.
+      - The arguments that are secrets (C(token) of V(hf_snapshot_info), C(environment) and C(keys) of
+        V(sglang_release_info), C(api_key) of V(sglang_probe)), in a dictionary under the name of the question.
       - They are taken here only, since O(questions) is shown in logs.
     type: dict
     default: {}
@@ -102,12 +103,16 @@ from ansible_collections.gpuserve.sglang.plugins.module_utils.driver.question im
 from ansible_collections.gpuserve.sglang.plugins.module_utils.gpu.question import QUESTION as GPU_HEALTH
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub.question import QUESTION as HF_SNAPSHOT_INFO
 from ansible_collections.gpuserve.sglang.plugins.module_utils.installation_question import QUESTION as SGLANG_VENV
+from ansible_collections.gpuserve.sglang.plugins.module_utils.probe.question import QUESTION as SGLANG_PROBE
 from ansible_collections.gpuserve.sglang.plugins.module_utils.question import Question, told
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service.question import QUESTION as SGLANG_RELEASE_INFO
 
 QUESTIONS = {
     "cuda_toolkit_info": CUDA_TOOLKIT_INFO,
     "gpu_health": GPU_HEALTH,
     "hf_snapshot_info": HF_SNAPSHOT_INFO,
+    "sglang_probe": SGLANG_PROBE,
+    "sglang_release_info": SGLANG_RELEASE_INFO,
     "sglang_venv": SGLANG_VENV,
 }
 ASKED = {

@@ -20,10 +20,15 @@ description:
 author:
   - gpuserve contributors (@gpuserve)
 options:
+  instance:
+    description:
+      - The name of an instance of M(gpuserve.sglang.sglang_release). What runs is asked as its release was started, so
+        that O(url), O(algorithm), O(numbers), O(release) and O(identity) are that release's.
+      - One of O(instance) and O(url) is required.
+    type: str
   url:
     description: Where the server is reached from the host that runs this module. No proxy of the environment is used.
     type: str
-    required: true
   api_key:
     description: The key that the server asks for.
     type: str
@@ -116,16 +121,19 @@ EXAMPLES = r"""
       engine: "0.5.20"
       gpus: [NVIDIA RTX PRO 6000 Blackwell Server Edition]
 
-- name: Look whether it still does
+- name: Look whether what runs still does what it did
   gpuserve.sglang.sglang_probe:
-    url: http://127.0.0.1:30000
+    instance: main
     level: quick
-    algorithm: EAGLE3
     fail_on: never
   register: proof
 """
 
 RETURN = r"""
+release:
+  description: The release that was asked, null where none was named.
+  returned: when it told its arguments
+  type: str
 in_effect:
   description: The arguments that the server says are in effect, and its version.
   returned: when it told them
@@ -203,95 +211,19 @@ seconds:
   type: float
 """
 
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils import checks
-from ansible_collections.gpuserve.sglang.plugins.module_utils.engine import api
-from ansible_collections.gpuserve.sglang.plugins.module_utils.probe import records, run, speed
+from ansible_collections.gpuserve.sglang.plugins.module_utils.probe.question import QUESTION, prove
+from ansible_collections.gpuserve.sglang.plugins.module_utils.question import told
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "url": {"type": "str", "required": True},
-            "api_key": {"type": "str", "no_log": True},
-            "timeout": {"type": "int", "default": 120},
-            "level": {"type": "str", "choices": ["quick", "full"], "default": "full"},
-            "algorithm": {"type": "str"},
-            "numbers": {"type": "dict", "default": {}},
-            "accept_length_floor": {"type": "float", "default": 1.3},
-            "require_speedup": {"type": "float"},
-            "prompt": {"type": "str", "default": "Write one sentence about the sea."},
-            "golden_prompts": {"type": "list", "elements": "str", "default": []},
-            "golden_floor": {"type": "float", "default": 0.5},
-            "records": {"type": "path"},
-            "release": {"type": "str"},
-            "identity": {"type": "dict", "default": {}},
-            "fail_on": {"type": "str", "choices": ["fail", "warn", "never"], "default": "fail"},
-        },
-        supports_check_mode=True,
-    )
-    params = module.params
-    try:
-        # A number that was given on Ansible's command line is a string.
-        numbers = {name: int(value) for name, value in params["numbers"].items()}
-    except (TypeError, ValueError):
-        module.fail_json(msg=f"numbers must map names to whole numbers, found {params['numbers']}")
-    if params["timeout"] < 1:
-        module.fail_json(msg=f"timeout must be at least 1 second, found {params['timeout']}")
-    asked = run.Asked(
-        level=params["level"],
-        algorithm=params["algorithm"],
-        numbers=numbers,
-        accept_length_floor=params["accept_length_floor"],
-        prompt=params["prompt"],
-        golden_prompts=params["golden_prompts"],
-        golden_floor=params["golden_floor"],
-        require_speedup=params["require_speedup"],
-    )
-    folder = params["records"]
-    place = None if folder is None else run.Place(Path(folder), params["release"], params["identity"])
-    server = api.Server(params["url"], params["api_key"], params["timeout"])
-    try:
-        found = run.prove(server, asked, place, write=not module.check_mode)
-    except api.ApiError as error:
-        module.fail_json(msg=f"{error}; fix: {run.next_step(error)}")
-    except records.RecordError as error:
-        module.fail_json(msg=str(error))
-    result = {
-        "changed": False,
-        "in_effect": found.in_effect,
-        "completion": found.completion,
-        "accept_length": _rounded(found.accept_length, 2),
-        "decode_rate": _rounded(found.decode_rate, 1),
-        "cached_ratio": _rounded(found.cached_ratio, 2),
-        "baseline": _baseline(found),
-        "checks": checks.as_dicts(found.checks),
-        "summary": checks.summary(params["url"], found.checks),
-        "seconds": round(found.seconds, 2),
-    }
-    if checks.failing(found.checks, params["fail_on"]):
-        module.fail_json(msg=checks.failure_message(params["url"], found.checks, params["fail_on"]), **result)
+    module = AnsibleModule(argument_spec=QUESTION.arguments, **QUESTION.rules, supports_check_mode=True)
+    result = told(partial(prove, write=not module.check_mode), module.params)
+    if result.get("failed"):
+        module.fail_json(**result)
     module.exit_json(**result)
-
-
-def _rounded(figure: float | None, digits: int) -> float | None:
-    return None if figure is None else round(figure, digits)
-
-
-def _baseline(found: run.Findings) -> dict[str, Any] | None:
-    baseline = found.compared.baseline
-    if baseline is None:
-        return None
-    return {
-        "path": baseline.path,
-        "release": baseline.release,
-        "recorded": baseline.recorded,
-        "decode_rate": _rounded(speed.decode_rate(baseline.answers.values()), 1),
-        "speedup": _rounded(found.speedup, 2),
-    }
 
 
 if __name__ == "__main__":

@@ -97,81 +97,17 @@ as_current:
   type: dict
 """
 
-from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.gpuserve.sglang.plugins.module_utils.checks import as_dicts
-from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, nodes, store
+from ansible_collections.gpuserve.sglang.plugins.module_utils.question import told
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service.question import QUESTION
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "instance": {"type": "str", "required": True},
-            "args": {"type": "list", "elements": "str"},
-            "environment": {"type": "str", "default": "", "no_log": True},
-            "keys": {"type": "str", "default": "", "no_log": True},
-            "venv": {"type": "path"},
-            "models": {"type": "list", "elements": "path", "default": []},
-            "unit": {"type": "str"},
-        },
-        required_together=[("args", "venv")],
-        required_by={"unit": ["args"]},
-        supports_check_mode=True,
-    )
-    params = module.params
-    kept = store.Store(store.ROOT / params["instance"])
-    runs = deploy.running(params["instance"])[0]
-    told: dict[str, Any] = {
-        "releases": [_shown(record, kept, runs) for record in kept.records()],
-        "current": kept.current,
-        "running": runs,
-    }
-    if params["args"] is not None:
-        models = [Path(model) for model in params["models"]]
-        asked = deploy.record(params["args"], params["environment"], params["keys"], Path(params["venv"]), models)
-        proof = kept.proof(asked.release)
-        judged = nodes.check(nodes.look(deploy.Places().nodes))
-        told |= {
-            "checks": as_dicts([judged] if judged is not None else []),
-            "release": asked.release,
-            "parts": dict(asked.parts),
-            "known_good": proof is not None and proof.passed and None not in asked.parts.values(),
-        }
-    if params["unit"] is not None:
-        told["as_current"] = _as_current(params)
-    module.exit_json(changed=False, **told)
-
-
-def _as_current(params: dict[str, Any]) -> dict[str, Any] | None:
-    wanted = deploy.Wanted.of(params)
-    # Who takes it is told what is wrong.
-    with suppress(deploy.ReleaseError, OSError):
-        outcome = deploy.hold(deploy.Places(), params["instance"], wanted, retry=False, only_look=True)
-        return {**outcome.told(), "unit": deploy.unit_name(params["instance"])}
-    return None
-
-
-def _shown(record: store.Record, kept: store.Store, runs: str | None) -> dict[str, Any]:
-    proof = kept.proof(record.release)
-    return {
-        "release": record.release,
-        "written": record.written,
-        "args": list(record.args),
-        "asked": asdict(deploy.Asked.of(record.args)),
-        "identity": deploy.identity(record),
-        "venv": record.venv,
-        "models": list(record.models),
-        "current": record.release == kept.current,
-        "running": record.release == runs,
-        "proven": None if proof is None else proof.passed,
-        "proven_at": None if proof is None else proof.at,
-        "told": "" if proof is None else proof.told,
-        "measured": {} if proof is None else dict(proof.measured),
-    }
+    module = AnsibleModule(argument_spec=QUESTION.arguments, **QUESTION.rules, supports_check_mode=True)
+    result = told(QUESTION.answer, module.params)
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

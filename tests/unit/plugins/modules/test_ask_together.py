@@ -51,6 +51,7 @@ def test_each_answer_is_what_the_module_itself_returns(model: Path, tmp_path: Pa
             {"path": str(tmp_path / "engine"), "python": venvs.PYTHON, "wheelhouse": str(tmp_path / "house")},
         ),
         "compiler": ("cuda_toolkit_info", {"fallback_version": "13.0", "architectures": ["sm_120"]}),
+        "release": ("sglang_release_info", {"instance": "nobody-s"}),
     }
     answers = ask(**{name: asked(module, **arguments) for name, (module, arguments) in asking.items()})["answers"]
     results = {name: alone(module, **arguments) for name, (module, arguments) in asking.items()}
@@ -72,6 +73,8 @@ def test_each_failing_answer_is_what_the_module_itself_returns_beside_one_that_p
         "venv": ("sglang_venv", {"path": engine, "wheelhouse": str(tmp_path / "nowhere")}),
         "pins": ("sglang_venv", {"path": engine, "requirements": ["sglang==0.5.20", "compressed-tensors==0.8.1"]}),
         "compiler": ("cuda_toolkit_info", {"fallback_version": "12.8", "architectures": ["sm_120"]}),
+        "server": ("sglang_probe", {"instance": "nobody-s"}),
+        "release": ("sglang_release_info", {"instance": "main", "args": ["--port", "1"]}),
         "sources": ("sglang_venv", {"path": engine, "wheelhouse": "/w", "index_url": "http://127.0.0.1/"}),
         "threshold": ("gpu_health", {"thresholds": {"temperature_margin": "warm"}}),
     }
@@ -140,7 +143,7 @@ def test_everything_that_is_wrong_in_the_asking_is_told_at_once(capsys: pytest.C
     beginnings = [
         "secrets.compilr: nothing of this name is asked; give it the name of a question, or leave it out",
         "questions.compiler: value of module must be one of: cuda_toolkit_info, gpu_health, hf_snapshot_info, "
-        "sglang_venv, got: sglang_release; correct it",
+        "sglang_probe, sglang_release_info, sglang_venv, got: sglang_release; correct it",
         "secrets.models: expected a dictionary; found str; correct it",
         "secrets.engine.path: this is no secret of sglang_venv; give it in questions.engine.arguments",
         "questions.text: expected a dictionary; found str; correct it",

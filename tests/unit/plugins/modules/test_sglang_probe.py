@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, store
+from ansible_collections.gpuserve.sglang.plugins.modules import sglang_probe
 
 from tests.fixtures import engine_http
-from tests.fixtures.modules import run
+from tests.fixtures.modules import in_process, run
 
 NUMBERS = {"speculative_num_steps": "3", "speculative_eagle_topk": 1, "speculative_num_draft_tokens": 4}
 ASKED: dict[str, Any] = {"algorithm": "EAGLE3", "numbers": NUMBERS}
@@ -96,3 +98,48 @@ def test_nobody_there_is_told() -> None:
 )
 def test_parameters_that_are_none(parameters: dict[str, object], told: str) -> None:
     assert told in run("sglang_probe", url="http://127.0.0.1:9", **parameters)["msg"]
+
+
+FLAGS = ["--speculative-algorithm", "EAGLE3", "--speculative-num-steps", "3", "--speculative-eagle-topk", "1"]
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> store.Store:
+    """The releases of instance main, none of which runs."""
+    monkeypatch.setattr(store, "ROOT", tmp_path / "etc")
+    return store.Store(tmp_path / "etc" / "main")
+
+
+def test_what_runs_is_asked_as_its_release_was_started(
+    kept: store.Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with engine_http.running(engine_http.serving()) as engine:
+        port = engine.url.rpartition(":")[2]
+        release = deploy.record([*FLAGS, "--port", port], "", "", Path("/opt/engine"), [])
+        kept.write(release, "[Service]\n", "", "")
+        monkeypatch.setattr(deploy, "running", lambda instance: (release.release, None))
+        result = in_process(capsys, sglang_probe, instance="main", level="quick")
+    assert not result.get("failed"), result["msg"]
+    assert result["release"] == release.release
+    assert "--speculative-num-steps 3" in [check["expected"] for check in result["checks"]]
+
+
+@pytest.mark.parametrize(("runs", "found"), [(None, "nothing runs"), ("", "from none"), ("gone", "from none")])
+def test_what_runs_from_no_release_cannot_be_asked_so(
+    kept: store.Store,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    runs: str | None,
+    found: str,
+) -> None:
+    monkeypatch.setattr(deploy, "running", lambda instance: (runs, None))
+    told = in_process(capsys, sglang_probe, instance="main")["msg"]
+    assert told.startswith("sglang@main.service: expected an engine that was started from a release; found ")
+    assert found in told
+    assert told.endswith("fix: run the main playbook")
+
+
+def test_an_instance_or_an_address_is_needed_and_not_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "one of the following is required: instance, url" in in_process(capsys, sglang_probe)["msg"]
+    both = in_process(capsys, sglang_probe, instance="main", url="http://127.0.0.1:1")
+    assert "mutually exclusive: instance|url" in both["msg"]
