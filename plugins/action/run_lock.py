@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.gpuserve.sglang.plugins.module_utils.run_lock import Holder, Lock, holder
+from ansible_collections.gpuserve.sglang.plugins.module_utils.run_lock import Holder, Lock, holder, text
 
 
 def _boot() -> str:
@@ -80,20 +80,29 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             if not self._task.check_mode:
                 self._ask(lock, lock.give_back(mine))
             return {**result, "held_by": None}
-        told = self._ask(lock, lock.look() if self._task.check_mode else lock.take(mine))
-        held = holder(told)
-        gone = held is not None and _gone(held, mine)
-        if _others(held, mine) and not gone and not given["break_it"]:
-            return _refused(result, held)
-        if not self._task.check_mode and (held is None or _others(held, mine)):
-            held = holder(self._ask(lock, lock.take_over(mine, told if gone else None)))
-            if _others(held, mine):
+        if self._task.check_mode:
+            held = holder(self._ask(lock, lock.look()))
+            if _others(held, mine) and not _gone(held, mine) and not given["break_it"]:
                 return _refused(result, held)
+            return {**result, "held_by": mine.as_dict()}
+        written = self._ask(lock, lock.take(mine))
+        held = holder(written)
+        if _others(held, mine) and not _gone(held, mine) and not given["break_it"]:
+            return _refused(result, held)
+        if held is None or _others(held, mine):
+            held = holder(self._ask(lock, lock.take_over(mine, None if given["break_it"] else written)))
+        if _others(held, mine):
+            return _refused(result, held)
+        if held is None:
+            raise AnsibleActionFail(f"{lock.file}: expected the name of this run in it; found none; run again")
         return {**result, "held_by": mine.as_dict()}
 
     def _ask(self, lock: Lock, line: str) -> str:
         """The lock's text. Raises AnsibleActionFail."""
-        done = self._low_level_execute_command(line)
-        if done["rc"]:
-            raise AnsibleActionFail(f"{lock.file}: {done['stderr'].strip() or done['stdout'].strip()}; run as root")
-        return str(done["stdout"])
+        # As data: a connection gives a command of no data a terminal, which mixes errors into what is said.
+        done = self._low_level_execute_command("sh -s", in_data=line.encode())
+        written = text(done["stdout"])
+        if done["rc"] or written is None:
+            said = done["stderr"].strip() or done["stdout"].strip() or "the shell said nothing"
+            raise AnsibleActionFail(f"{lock.file}: {said}; run as root")
+        return written

@@ -16,6 +16,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+# A shell may say other things first.
+_MARK = "gpuserve.sglang.run_lock:"
+
 
 @dataclass(frozen=True)
 class Holder:
@@ -62,7 +65,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Lock:
-    """The lock of a host: lines for its shell, each of which ends with the lock's text if there is one.
+    """The lock of a host: lines for its shell, each of which tells the lock's text in the end (:func:`text`).
 
     They end with another status than 0, and with the reason as their errors, where the file cannot be written.
     """
@@ -71,11 +74,12 @@ class Lock:
 
     def look(self) -> str:
         """Change nothing."""
-        return f"if [ -e {self._file} ]; then cat {self._file}; fi"
+        return self._told
 
     def take(self, mine: Holder) -> str:
         """Take it unless it is taken: of two runs that come at the same time, one finds the other's."""
-        return self._beside(mine, f'{{ ln "$p" {self._file} 2>/dev/null || [ -e {self._file} ]; }}')
+        link = f'ln "$p" {self._file}'
+        return self._beside(mine, f"{{ {link} 2>/dev/null || [ -e {self._file} ] || {link}; }}")
 
     def take_over(self, mine: Holder, seen: str | None) -> str:
         """Take it from whoever wrote ``seen``, unless somebody else did that before; from anybody if that is None."""
@@ -85,21 +89,34 @@ class Lock:
     def give_back(self, mine: Holder) -> str:
         """Remove it if it is this run's."""
         wrote = shlex.quote(f'"run": {json.dumps(mine.run)}')
-        return f"if grep -qsF {wrote} {self._file}; then rm -f {self._file}; fi"
+        return f"if grep -qsF {wrote} {self._file}; then rm -f {self._file}; fi; {self._told}"
 
     @property
     def _file(self) -> str:
         return shlex.quote(self.file)
 
+    @property
+    def _told(self) -> str:
+        return f"printf '\\n{_MARK}\\n'; cat {self._file} 2>/dev/null; true"
+
     def _beside(self, mine: Holder, then: str) -> str:
         """Write it whole beside the lock, as ``$p``, do ``then`` with that, and leave nothing behind."""
-        text = shlex.quote(json.dumps(mine.as_dict()))
-        return f'p={self._file}.$$; printf %s {text} >"$p" && {then} && cat {self._file}; s=$?; rm -f "$p"; exit $s'
+        written = shlex.quote(json.dumps(mine.as_dict()))
+        return (
+            f'p={self._file}.$$; printf %s {written} >"$p" && {then}; '
+            f's=$?; rm -f "$p"; [ $s = 0 ] || exit $s; {self._told}'
+        )
 
 
-def holder(told: str) -> Holder | None:
+def text(told: str) -> str | None:
+    """The lock's text out of what the shell said, empty where there is none. None: the shell did not come to that."""
+    mark = f"{_MARK}\n"
+    return told.rpartition(mark)[2].strip() if mark in told else None
+
+
+def holder(written: str) -> Holder | None:
     """Who wrote the lock's text. What a power loss left half-written is nobody's."""
     try:
-        return Holder.read(json.loads(told))
+        return Holder.read(json.loads(written))
     except ValueError:
         return None

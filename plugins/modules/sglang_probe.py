@@ -23,7 +23,7 @@ options:
   instance:
     description:
       - The name of an instance of M(gpuserve.sglang.sglang_release). What runs is asked as its release was started, so
-        that O(url), O(algorithm), O(numbers), O(release) and O(identity) are that release's.
+        that O(url), O(api_key), O(algorithm), O(numbers), O(release) and O(identity) are that release's.
       - One of O(instance) and O(url) is required.
     type: str
   url:

@@ -57,6 +57,13 @@ def sound() -> str:
     return output
 
 
+def test_what_served_before_is_judged_all_the_same(sound: str) -> None:
+    rows = tables(sound)["ct200"]
+    assert "release.served_before" not in rows
+    assert [name for name in rows if name.startswith("args.")], rows
+    assert [name for name in rows if name.startswith("drafter.")], rows
+
+
 def test_every_table_is_shown_when_the_host_fails() -> None:
     status, output = plays.run(*plays.playbook("playbooks/preflight.yml", gpu_health_driver="required"))
     assert status != 0, output

@@ -44,3 +44,13 @@ def test_variables_of_a_role_that_is_left_out_are_validated(host) -> None:
         assert status != 0, output
         assert word in plays.unfolded(output)
         assert plays.changed(output) == UNCHANGED
+
+
+def test_no_environment_of_an_instance_is_shown(host) -> None:
+    secret = "hf_shownnowhere"
+    instances = [{"name": "main", "environment": {"HF_TOKEN": secret}}]
+    status, output = plays.run(
+        *plays.playbook("playbooks/k26_eagle3.yml", sglang_server_instances=instances), "--check", "-v"
+    )
+    assert status == 0, output
+    assert secret not in output

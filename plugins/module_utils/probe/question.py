@@ -69,7 +69,8 @@ def prove(arguments: Mapping[str, Any], write: bool) -> dict[str, Any]:
 def _started(instance: str) -> dict[str, Any]:
     """The arguments that the release which runs gives. Raises Refused."""
     runs = deploy.running(instance)[0]
-    release = store.Store(store.ROOT / instance).record(runs) if runs else None
+    kept = store.Store(store.ROOT / instance)
+    release = kept.record(runs) if runs else None
     if release is None:
         where = f"{deploy.unit_name(instance)}: expected an engine that was started from a release"
         found = "nothing runs" if runs is None else "one that runs, from none that is kept"
@@ -77,6 +78,7 @@ def _started(instance: str) -> dict[str, Any]:
     asked = asdict(deploy.Asked.of(release.args))
     return {
         **{name: asked[name] for name in ("url", "algorithm", "numbers")},
+        "api_key": deploy.api_key(kept.secrets(release.release)[1]),
         "release": release.release,
         "identity": deploy.identity(release),
     }
@@ -121,6 +123,11 @@ QUESTION = Question(
     answer=partial(prove, write=False),
     rules={
         "required_one_of": [("instance", "url")],
-        "mutually_exclusive": [("instance", "url"), ("instance", "algorithm"), ("instance", "release")],
+        "mutually_exclusive": [
+            ("instance", "url"),
+            ("instance", "algorithm"),
+            ("instance", "release"),
+            ("instance", "api_key"),
+        ],
     },
 )

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import pwd
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -185,6 +187,18 @@ def _digest(text: str) -> str:
 def _variables(environment: str) -> dict[str, str]:
     lines = (line for line in environment.splitlines() if "=" in line and not line.startswith("#"))
     return dict(line.split("=", 1) for line in lines)
+
+
+def api_key(keys: str) -> str | None:
+    """The key that clients give, out of the text of the engine's configuration file. None where it has none."""
+    lines = dict(line.split(": ", 1) for line in keys.splitlines() if ": " in line)
+    written = lines.get("api-key", "").strip()
+    if written.startswith('"'):
+        # One that cannot be read so is refused by the server, and asked for by the playbook.
+        with suppress(ValueError):
+            return str(json.loads(written))
+        return None
+    return written[1:-1].replace("''", "'") if written.startswith("'") else written or None
 
 
 def running(instance: str) -> tuple[str | None, unit.UnitState | None]:

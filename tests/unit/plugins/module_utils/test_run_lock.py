@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ansible_collections.gpuserve.sglang.plugins.module_utils.run_lock import Holder, Lock, holder
+from ansible_collections.gpuserve.sglang.plugins.module_utils.run_lock import Holder, Lock, holder, text
 
 ANNA = Holder("anna@desk", "m1", "b1", 100, 0.0)
 BERT = Holder("bert@laptop", "m2", "b2", 200, 0.0)
@@ -25,7 +25,9 @@ def lock(tmp_path: Path) -> Lock:
 def asked(line: str) -> str:
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    written = text(f"a warning of the shell's\n{done.stdout}")
+    assert written is not None
+    return written
 
 
 def held(lock: Lock) -> Holder | None:
@@ -93,7 +95,19 @@ def test_what_cannot_be_written_is_an_error(tmp_path: Path, make: Callable[[Lock
 def test_of_many_at_once_one_takes_it(lock: Lock) -> None:
     everybody = [replace(ANNA, pid=number) for number in range(20)]
     runs = [subprocess.Popen(["sh", "-c", lock.take(who)], stdout=subprocess.PIPE, text=True) for who in everybody]
-    assert {run.communicate()[0] for run in runs} == {asked(lock.look())}
+    assert {text(run.communicate()[0]) for run in runs} == {asked(lock.look())}
+
+
+def test_two_that_find_what_is_nobody_s_do_not_both_take_it(lock: Lock) -> None:
+    Path(lock.file).write_text('{"who": "an')
+    seen = [asked(lock.take(who)) for who in (ANNA, BERT)]
+    assert holder(asked(lock.take_over(ANNA, seen[0]))) == ANNA
+    assert holder(asked(lock.take_over(BERT, seen[1]))) == ANNA
+
+
+@pytest.mark.parametrize("told", ["", "{}", "bash: warning: setlocale: LC_ALL: cannot change locale\n"])
+def test_a_shell_that_did_not_come_to_it_tells_no_text(told: str) -> None:
+    assert text(told) is None
 
 
 @pytest.mark.parametrize("told", ["", "null", "[]", "{}", '{"who": "x"}', '{"who"', "\x00"])

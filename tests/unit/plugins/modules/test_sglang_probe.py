@@ -116,11 +116,12 @@ def test_what_runs_is_asked_as_its_release_was_started(
     with engine_http.running(engine_http.serving()) as engine:
         port = engine.url.rpartition(":")[2]
         release = deploy.record([*FLAGS, "--port", port], "", "", Path("/opt/engine"), [])
-        kept.write(release, "[Service]\n", "", "")
+        kept.write(release, "[Service]\n", "", "admin-api-key: other\napi-key: 'it''s'\n")
         monkeypatch.setattr(deploy, "running", lambda instance: (release.release, None))
         result = in_process(capsys, sglang_probe, instance="main", level="quick")
     assert not result.get("failed"), result["msg"]
     assert result["release"] == release.release
+    assert {key for _path, _body, key in engine.asked} == {"Bearer it's"}
     assert "--speculative-num-steps 3" in [check["expected"] for check in result["checks"]]
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.gpuserve.sglang.plugins.module_utils import unit
 from ansible_collections.gpuserve.sglang.plugins.module_utils.hub import manifest
 from ansible_collections.gpuserve.sglang.plugins.module_utils.python import state
@@ -436,3 +437,16 @@ def test_what_arguments_ask_for() -> None:
 def test_two_releases_differ_by_their_environment(host: Host) -> None:
     names = {host.hold(replace(host.wanted(), environment=text), only_look=True).release for text in ("A=1\n", "A=2\n")}
     assert len(names) == 2
+
+
+@pytest.mark.parametrize(
+    "key", ["k" * 100, "it's", "0123", "a: b", "#1", "true", "two words", 'say "x"', "\t", "ключ", "-"]
+)
+def test_the_key_is_read_as_it_was_written(key: str) -> None:
+    written = yaml.safe_dump({"admin-api-key": "other", "api-key": key}, default_flow_style=False)
+    assert deploy.api_key(written) == key
+
+
+@pytest.mark.parametrize("text", ["", "admin-api-key: other\n", 'api-key: "\\x"\n', "api-key: \n"])
+def test_there_may_be_no_key(text: str) -> None:
+    assert deploy.api_key(text) is None
