@@ -53,8 +53,11 @@ table ip gpuserve-bench {{
   }}
 }}
 """
-# As many calls to a container as a run with nothing to do makes, and about as many tasks on the controller.
-BARE = [{"ansible.builtin.ping": {}}] * 5 + [{"ansible.builtin.debug": {"msg": "bare"}}] * 20
+# What a run with nothing to do asks of the Proxmox host and of a container, and about as many tasks on the controller.
+PING = {"ansible.builtin.ping": {}}
+SHELL = {"ansible.builtin.raw": "true"}
+DEBUG = {"ansible.builtin.debug": {"msg": "bare"}}
+BARE = {"proxmox": [SHELL, PING, PING, *[DEBUG] * 10, SHELL], "sglang": [SHELL, PING, *[DEBUG] * 22, SHELL]}
 PLAYBOOK = "playbooks/k26_eagle3.yml"
 INVENTORY = "inventories/sandbox"
 
@@ -205,7 +208,8 @@ def main() -> None:
     if options.hosts:
         with light_engine(), many(options.hosts) as inventory, tempfile.TemporaryDirectory() as folder:
             bare = str(Path(folder) / "bare.json")
-            Path(bare).write_text(json.dumps([{"hosts": "sglang", "gather_facts": False, "tasks": BARE}]))
+            plays = [{"hosts": group, "gather_facts": False, "tasks": tasks} for group, tasks in BARE.items()]
+            Path(bare).write_text(json.dumps(plays))
             all_at_once = (inventory, "-f", str(options.hosts))
             one_bare = fastest(options.runs, "ansible-playbook", bare, "-i", INVENTORY)
             many_bare = fastest(options.runs, "ansible-playbook", bare, "-i", *all_at_once)
@@ -216,7 +220,7 @@ def main() -> None:
         print(f"\nlight engines, nothing to do: {light:.1f} s for one host,")
         print(f"{wall:.1f} s for {options.hosts}, {wall / light:.1f} times")
         print(f"CPU seconds of one host: {spent / options.hosts:.1f}, with its share of the controller's")
-        print(f"the same with bare Ansible, 5 pings and 20 debug messages: {one_bare[0]:.1f} s for one host,")
+        print(f"as many calls and tasks of bare Ansible (ping, raw, debug): {one_bare[0]:.1f} s for one host,")
         print(f"{many_bare[0]:.1f} s for {options.hosts}, {many_bare[0] / one_bare[0]:.1f} times")
 
 
