@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 # On the Proxmox host; arguments: the container, whether to wait. The container starts anew, and its engine with it.
@@ -109,10 +110,15 @@ def recovery(job: tuple[str, ...]) -> tuple[float, float]:
     return alone, time.time() - begun
 
 
+def sandbox() -> dict[str, Any]:
+    """The sandbox's inventory, as ansible-inventory tells it."""
+    return dict(json.loads(run("ansible-inventory", "-i", f"{INVENTORY}/hosts.sh", "--list")[2]))
+
+
 @contextmanager
 def many(count: int) -> Iterator[str]:
     """An inventory of the sandbox with its container under ``count`` names, each with an address of its own."""
-    told = json.loads(run("ansible-inventory", "-i", f"{INVENTORY}/hosts.sh", "--list")[2])
+    told = sandbox()
     variables = told["_meta"]["hostvars"]
     host, container = told["proxmox"]["hosts"][0], told["sglang"]["hosts"][0]
     own = ip_address(variables[container]["ansible_host"])
@@ -154,7 +160,7 @@ def network_of(address: str) -> str:
 @contextmanager
 def light_engine() -> Iterator[None]:
     """The container's engine answers what it answered before, at no cost (replay.py)."""
-    told = json.loads(run("ansible-inventory", "-i", f"{INVENTORY}/hosts.sh", "--list")[2])
+    told = sandbox()
     address = told["_meta"]["hostvars"][told["sglang"]["hosts"][0]]["ansible_host"]
     inside = ("nsenter", f"--net={network_of(address)}")
     script = str(Path(__file__).with_name("replay.py"))

@@ -80,15 +80,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             if not self._task.check_mode:
                 self._ask(lock, lock.give_back(mine))
             return {**result, "held_by": None}
-        if self._task.check_mode:
-            held = holder(self._ask(lock, lock.look()))
-            if _others(held, mine) and not _gone(held, mine) and not given["break_it"]:
-                return _refused(result, held)
-            return {**result, "held_by": mine.as_dict()}
-        written = self._ask(lock, lock.take(mine))
+        written = self._ask(lock, lock.look() if self._task.check_mode else lock.take(mine))
         held = holder(written)
         if _others(held, mine) and not _gone(held, mine) and not given["break_it"]:
             return _refused(result, held)
+        if self._task.check_mode:
+            return {**result, "held_by": mine.as_dict()}
         if held is None or _others(held, mine):
             held = holder(self._ask(lock, lock.take_over(mine, None if given["break_it"] else written)))
         if _others(held, mine):

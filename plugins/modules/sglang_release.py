@@ -158,19 +158,14 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.gpuserve.sglang.plugins.module_utils.service import deploy, store
+from ansible_collections.gpuserve.sglang.plugins.module_utils.service.question import RELEASE
 
 
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "instance": {"type": "str", "required": True},
+            **RELEASE,
             "state": {"type": "str", "choices": ["current", "back", "proven", "rejected"], "default": "current"},
-            "args": {"type": "list", "elements": "str"},
-            "environment": {"type": "str", "default": "", "no_log": True},
-            "keys": {"type": "str", "default": "", "no_log": True},
-            "venv": {"type": "path"},
-            "models": {"type": "list", "elements": "path", "default": []},
-            "unit": {"type": "str"},
             "keep": {"type": "int", "default": 5},
             "retry": {"type": "bool", "default": False},
             "release": {"type": "str"},

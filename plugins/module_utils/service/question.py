@@ -70,16 +70,19 @@ def _shown(record: store.Record, kept: store.Store, runs: str | None) -> dict[st
     }
 
 
+# An instance, and what a release of it is made of (deploy.Wanted).
+RELEASE: dict[str, dict[str, Any]] = {
+    "instance": {"type": "str", "required": True},
+    "args": {"type": "list", "elements": "str"},
+    "environment": {"type": "str", "default": "", "no_log": True},
+    "keys": {"type": "str", "default": "", "no_log": True},
+    "venv": {"type": "path"},
+    "models": {"type": "list", "elements": "path", "default": []},
+    "unit": {"type": "str"},
+}
+
 QUESTION = Question(
-    arguments={
-        "instance": {"type": "str", "required": True},
-        "args": {"type": "list", "elements": "str"},
-        "environment": {"type": "str", "default": "", "no_log": True},
-        "keys": {"type": "str", "default": "", "no_log": True},
-        "venv": {"type": "path"},
-        "models": {"type": "list", "elements": "path", "default": []},
-        "unit": {"type": "str"},
-    },
+    arguments=RELEASE,
     answer=_answer,
     rules={"required_together": [("args", "venv")], "required_by": {"unit": ["args"]}},
 )
